@@ -32,7 +32,7 @@ def native() -> Extension:
             link_args += [f"-fsanitize={SANITIZE}"]
     return Extension(
         "fastactor._native",
-        sources=["fastactor/_native.pyx", *sorted(glob("csrc/*.c"))],
+        sources=["fastactor/_native.pyx", "fastactor/_interp.c", *sorted(glob("csrc/*.c"))],
         include_dirs=["csrc", "fastactor"],
         depends=[*glob("csrc/*.h"), *glob("fastactor/*.pxd"), *glob("fastactor/*.h")],
         # Said outright: the flags that Python was built with, which come first, may differ.
