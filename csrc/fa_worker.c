@@ -58,7 +58,10 @@ void fa_pool_free(fa_pool *pool) {
 
 static fa_worker *fa__pop_idle(fa_pool *pool) {
     fa_worker *worker = pool->idle;
-    if (worker != NULL) pool->idle = worker->next_idle;
+    if (worker != NULL) {
+        pool->idle = worker->next_idle;
+        worker->is_idle = false;
+    }
     return worker;
 }
 
@@ -140,6 +143,7 @@ static void fa__call_everybody(fa_pool *pool) {
 }
 
 void fa_pool_stop(fa_pool *pool) {
+    if (fa_load(&pool->forked)) return; /* [W2] */
     fa_lock(&pool->lock);
     pool->stopping = true;
     if (pool->entered == 0 && pool->ready.ready.count == 0) pool->stopped = true;
@@ -269,11 +273,15 @@ static void fa__sleep(fa_worker *worker) {
     } else {
         worker->next_idle = pool->idle;
         pool->idle = worker;
+        worker->is_idle = true;
     }
     worker->may_run = false;
-    fa_unlock(&pool->lock);
-    bool called = fa_park(&worker->parker, deadline);
-    fa_lock(&pool->lock);
+    bool called;
+    do {
+        fa_unlock(&pool->lock);
+        called = fa_park(&worker->parker, deadline);
+        fa_lock(&pool->lock);
+    } while (worker->is_idle); /* an old token: it was called when it was awake */
     worker->has_spun = false;
     if (worker->on_its_way) worker->on_its_way = pool->waking = false;
     if (pool->guard != worker) return;

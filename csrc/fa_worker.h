@@ -66,6 +66,7 @@ struct fa_worker {
     int64_t clock;       /* the end of its last turn */
     uint32_t quiet_ticks;
     uint32_t free_ticks;
+    bool is_idle;    /* in the list of the parked */
     bool on_its_way; /* woken, and not yet at the ready queue */
     bool may_run;    /* it has a place among the running beyond `width` */
     bool contended;  /* it waited long for its last attach */

@@ -17,10 +17,10 @@ cdef class BoundedNodeQueue:
 
 cdef class ActorCell:
     cdef fa_cell cell
-    cdef readonly object path
-    cdef readonly SystemCore system
+    cdef object key
+    cdef SystemCore home
     cdef readonly object _process
-    cdef readonly object on_error
+    cdef object error_policy
     cdef PriorityExecutor executor
     cdef object __weakref__
     cdef unsigned char close_reason
@@ -35,8 +35,8 @@ cdef class Pool:
 
 cdef class PriorityExecutor:
     cdef Pool pool
-    cdef readonly str name
-    cdef readonly str policy
+    cdef str label
+    cdef str order
     cdef list workers
     cdef object starting
     cdef fa_flag started
@@ -45,5 +45,5 @@ cdef class PriorityExecutor:
 
 cdef class SystemCore:
     cdef public dict _cells
-    cdef public PriorityExecutor executor
+    cdef public PriorityExecutor _executor
     cdef fa_flag state

@@ -1,4 +1,4 @@
-# cython: language_level=3, freethreading_compatible=True, embedsignature=True, binding=False
+# cython: language_level=3, freethreading_compatible=True, embedsignature=True, binding=False, annotation_typing=False
 """The native runtime: the classes of _pure.py over csrc/. C owns when, this file owns what: references,
 arguments, exceptions and the GIL.
 
@@ -232,11 +232,11 @@ cdef class ActorCell:
         if not isinstance(system, SystemCore):
             raise TypeError(f"system must be an ActorSystem, not {type(system).__name__}")
         hash(path)
-        self.system = system
-        self.path = path
+        self.home = system
+        self.key = path
         self._process = _api.bind_processor(processor)
-        self.on_error = on_error if on_error == "dead-letter" else _api.check_on_error(on_error)
-        self.executor = self.system.executor
+        self.error_policy = _api.check_on_error(on_error)
+        self.executor = self.home._executor
         fa_cell_init(
             &self.cell,
             _api.check_int("capacity", capacity, 1, _api.MAX_CAPACITY),
@@ -263,6 +263,16 @@ cdef class ActorCell:
         fa_mailbox_destroy(&self.cell.mailbox, <fa_dropper><void *>drop)
 
     @property
+    def path(self):
+        """The key of this cell."""
+        return self.key
+
+    @property
+    def system(self):
+        """The system this cell belongs to."""
+        return self.home
+
+    @property
     def status(self) -> StatusWord:
         """The live status word. Its `resume` does not schedule; the cell's own does."""
         cdef StatusWord view = StatusWord.__new__(StatusWord)
@@ -283,6 +293,11 @@ cdef class ActorCell:
     def overflow(self) -> str:
         """What happens when the mailbox is full."""
         return OVERFLOW_NAMES[self.cell.overflow]
+
+    @property
+    def on_error(self):
+        """What happens when the processor raises."""
+        return self.error_policy
 
     @property
     def total(self) -> float:
@@ -310,7 +325,7 @@ cdef class ActorCell:
         return True  # an empty mailbox does not make a cell false
 
     def __repr__(self):
-        return f"<ActorCell {self.path!r}: {len(self)} queued, status {fa_status_value(&self.cell.status)}>"
+        return f"<ActorCell {self.key!r}: {len(self)} queued, status {fa_status_value(&self.cell.status)}>"
 
     def dispatch(self, message, *, timeout=None) -> bool:
         """Put a message into the mailbox and see that it is handled.
@@ -318,14 +333,14 @@ cdef class ActorCell:
         False when the message became a dead letter instead. What happens on a full mailbox is the cell's
         overflow policy; `timeout` bounds the wait of "block". Thread-safe.
         """
-        if fa_flag_get(&self.system.state):
-            self.system._admit()
+        if fa_flag_get(&self.home.state):
+            self.home._admit()
         return offer(self, message, timeout)
 
     def dispatch_many(self, messages) -> int:
         """Dispatch each of `messages` in order; how many were accepted."""
-        if fa_flag_get(&self.system.state):
-            self.system._admit()
+        if fa_flag_get(&self.home.state):
+            self.home._admit()
         if isinstance(messages, (list, tuple)):
             return offer_many(self, messages)
         cdef Py_ssize_t accepted = 0
@@ -354,7 +369,7 @@ cdef class ActorCell:
 
     def stop(self) -> bool:
         """Close the cell after its current message; what is queued becomes dead letters."""
-        return self.system._stop(self)
+        return self.home._stop(self)
 
     # the runtime's half
 
@@ -465,9 +480,11 @@ cdef inline int push(ActorCell cell, message) except -1:
 
 
 cdef inline bint offer(ActorCell cell, message, timeout) except -1:
+    if timeout is not None:
+        timeout = _api.check_timeout(timeout)
     cdef int result = push(cell, message)
     if result != FA_OK:
-        return refused(cell, message, result, _api.check_timeout(timeout), 0)
+        return refused(cell, message, result, timeout, 0)
     if fa_status_try_schedule(&cell.cell.status):
         make_ready(cell)
     return True
@@ -490,9 +507,12 @@ cdef Py_ssize_t offer_many(ActorCell cell, messages) except -1:
     cdef uint32_t part = <uint32_t>min(count, cell.cell.mailbox.capacity)
     for i in range(part):
         Py_INCREF(<object>items[i])
-    fa_mailbox_push_many(&cell.cell.mailbox, <void **>items, part, &pushed)
+    cdef int result = fa_mailbox_push_many(&cell.cell.mailbox, <void **>items, part, &pushed)
     for i in range(pushed, part):
         Py_DECREF(<object>items[i])
+    if result == FA_NOMEM:
+        wake(cell)
+        raise MemoryError
     try:
         accepted = pushed
         for place in range(pushed, count):
@@ -605,9 +625,9 @@ cdef int failure(ActorCell cell, message, int64_t *delay) noexcept:
         try:
             raise_current()
         except BaseException as error:
-            verdict = cell.system._failed(cell, message, error, cell.cell.failures)
+            verdict = cell.home._failed(cell, message, error, cell.cell.failures)
     except BaseException:
-        log.exception("%s: the error policy of %r failed", cell.system.name, cell.path)
+        log.exception("%s: the error policy of %r failed", cell.home.name, cell.key)
     if verdict >= 0:
         delay[0] = <int64_t>(verdict * 1e9)
         return FA_RETRY
@@ -626,9 +646,9 @@ cdef void abandon(fa_cell *cell) noexcept:
     cdef void *message = fa_mailbox_take_hand(&cell.mailbox)
     if message != NULL:
         try:
-            owner.system._dropped(owner, owned(message), CLOSE_REASONS[owner.close_reason])
+            owner.home._dropped(owner, owned(message), CLOSE_REASONS[owner.close_reason])
         except BaseException:
-            log.exception("%s: a dead letter of %r was lost", owner.system.name, owner.path)
+            log.exception("%s: a dead letter of %r was lost", owner.home.name, owner.key)
 
 
 cdef void release_cell(fa_cell *cell) noexcept:
@@ -708,8 +728,8 @@ cdef class PriorityExecutor:
         cdef uint32_t number = _api.check_choice("policy", policy, _api.POLICIES)
         if not isinstance(name, str):
             raise TypeError(f"name must be a str, not {type(name).__name__}")
-        self.name = name
-        self.policy = policy
+        self.label = name
+        self.order = policy
         self.workers = []
         self.starting = threading.Lock()
         self.pool = Pool()
@@ -724,6 +744,16 @@ cdef class PriorityExecutor:
     def __dealloc__(self):
         if self.pool is not None and self.pool.pool != NULL:
             fa_pool_stop(self.pool.pool)
+
+    @property
+    def name(self) -> str:
+        """What the threads are named after."""
+        return self.label
+
+    @property
+    def policy(self) -> str:
+        """Which ready cell goes first."""
+        return self.order
 
     @property
     def threads(self) -> int:
@@ -747,7 +777,7 @@ cdef class PriorityExecutor:
         return True
 
     def __repr__(self):
-        return f"<PriorityExecutor {self.name!r}: {self.threads} threads, {self.policy}, {len(self)} ready>"
+        return f"<PriorityExecutor {self.label!r}: {self.threads} threads, {self.order}, {len(self)} ready>"
 
     def execute(self, cell) -> bool:
         """Run the cell here, now and whenever it is scheduled from now on; False when it cannot be.
@@ -780,7 +810,7 @@ cdef class PriorityExecutor:
             if fa_flag_get(&self.started):
                 return
             self.workers = [
-                threading.Thread(target=work, args=(self.pool,), name=f"{self.name}-worker-{n}", daemon=True)
+                threading.Thread(target=work, args=(self.pool,), name=f"{self.label}-worker-{n}", daemon=True)
                 for n in range(1, self.threads + 1)
             ]
             for worker in self.workers:
@@ -807,7 +837,6 @@ cdef class PriorityExecutor:
         fa_pool_after_fork(self.pool.pool)
         fa_room_after_fork()
         Py_INCREF(self.pool)  # for ever: its locks may be held by threads that are not here
-        self.pool = Pool()
         self.workers = []
 
     def _stop(self, on_quiet):

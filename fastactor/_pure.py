@@ -297,7 +297,7 @@ class ActorCell:
         self._overflow = _api.check_choice("overflow", overflow, _api.OVERFLOWS)
         self._on_error = _api.check_on_error(on_error)
         self._status = StatusWord()
-        self._executor: PriorityExecutor = system.executor
+        self._executor: PriorityExecutor = system._executor
         self._start: int | None = None  # S of start-time fair queueing; None: never woken
         self._finish = 0  # F
         self._total = 0
@@ -423,9 +423,10 @@ class ActorCell:
     # the runtime's half
 
     def _offer(self, message: Any, timeout: float | None = None) -> bool:
+        timeout = _api.check_timeout(timeout)
         outcome = self._push(message)
         if outcome != OK:
-            return refused(self, message, outcome, _api.check_timeout(timeout), 0)
+            return refused(self, message, outcome, timeout, 0)
         self._wake()
         return True
 
@@ -892,7 +893,7 @@ class SystemCore:
     def __init__(self) -> None:
         self._cells: dict[Any, ActorCell] = {}
         self._state = 0  # 0 open, 1 draining (only its own processors may dispatch), 2 closed
-        self.executor: PriorityExecutor
+        self._executor: PriorityExecutor
 
     if TYPE_CHECKING:  # the layer's half, as seen from here
         name: str

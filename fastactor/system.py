@@ -118,7 +118,7 @@ class SystemLayer(_Core):
         self.dead_letters = DeadLetters(name)
         self.events = Events(weak_call(self._post))
         self._event_cell: ActorCell | None = None
-        self.executor = self._new_executor(
+        self._executor = self._new_executor(
             _api.default_threads() if threads is None else threads, policy
         )
         with _live_lock:
@@ -128,6 +128,11 @@ class SystemLayer(_Core):
         executor = self._core[1](threads, policy, name=self.name)
         executor._set_chore(weak_call(self._chore))
         return executor
+
+    @property
+    def executor(self) -> PriorityExecutor:
+        """The workers of this system."""
+        return self._executor
 
     def __enter__(self) -> Self:
         return self
@@ -189,12 +194,13 @@ class SystemLayer(_Core):
             cell = self._core[0](self, path, processor, **{**self._options, **options})
             self._cells[path] = cell
             if self.idle_timeout is not None:
-                self.executor._chore_in(self.idle_timeout / 4)
+                self._executor._chore_in(self.idle_timeout / 4)
         self.events.emit(ActorStarted(self.name, path))
         return cell
 
     def _revive(self, cell: ActorCell) -> ActorCell:
         """The living cell of a path whose cell was removed while somebody kept a handle on it."""
+        self._forget(cell, "idle")  # it may be between being closed and being removed
         return self._create(
             cell.path,
             cell._process,
@@ -226,8 +232,9 @@ class SystemLayer(_Core):
 
     def _forget(self, cell: ActorCell, reason: str) -> None:
         with self._lock:
-            if self._cells.get(cell.path) is cell:
-                del self._cells[cell.path]
+            if self._cells.get(cell.path) is not cell:
+                return
+            del self._cells[cell.path]
         self.events.emit(ActorStopped(self.name, cell.path, reason))
 
     # -- scheduling -------------------------------------------------------------------------------
@@ -334,7 +341,7 @@ class SystemLayer(_Core):
 
     def stats(self) -> SystemStats:
         """Counts of this moment; walks over all cells for `queued`."""
-        executor = self.executor
+        executor = self._executor
         return SystemStats(
             actors=len(self),
             ready=len(executor),
@@ -364,7 +371,7 @@ class SystemLayer(_Core):
         if self.idle_timeout is not None and not self._state:
             self._remove_idle(time.monotonic_ns() - int(self.idle_timeout * 1e9))
             if len(self):
-                self.executor._chore_in(self.idle_timeout / 4)
+                self._executor._chore_in(self.idle_timeout / 4)
 
     def _remove_idle(self, before: int) -> None:
         for cell in self:
@@ -391,18 +398,18 @@ class SystemLayer(_Core):
         if not drain:
             self._close_all()
         if first:
-            self.executor._stop(self._close_all)
+            self._executor._stop(self._close_all)
         if wait and not self._on_own_worker():
-            ended = self.executor._join(timeout)
+            ended = self._executor._join(timeout)
             if not ended:
                 self._close_all()
-                ended = self.executor._join(END_GRACE)
+                ended = self._executor._join(END_GRACE)
         else:
             ended = False
             if timeout is not None:
                 self._deadline = time.monotonic() + timeout
-                self.executor._chore_in(timeout)
-        stuck = () if ended else tuple(c.path for c in self.executor._running())
+                self._executor._chore_in(timeout)
+        stuck = () if ended else tuple(c.path for c in self._executor._running())
         if not ended and wait and stuck:
             log.warning("%s: shut down with processors still running: %r", self.name, stuck)
         return ShutdownReport(ended, self._shutdown_letters, stuck)
@@ -424,13 +431,13 @@ class SystemLayer(_Core):
         """In the child: the same system without cells. The workers and what is queued are the parent's."""
         self._lock = threading.RLock()
         self.dead_letters = DeadLetters(self.name)
-        old, cells = self.executor, list(self._cells.values())
+        old, cells = self._executor, list(self._cells.values())
+        self._executor = self._new_executor(old.threads, old.policy)
         old._abandon()
         self._cells.clear()
         for cell in cells:
             cell._abandon()
         self._event_cell = None
-        self.executor = self._new_executor(old.threads, old.policy)
 
 
 def weak_call(method: Callable[..., Any], *first: Any) -> Callable[..., Any]:
@@ -458,7 +465,7 @@ def _all_live() -> list[SystemLayer]:
 def _at_exit() -> None:
     """Let unfinished systems finish, together for at most EXIT_GRACE; workers are daemons, so none can hang."""
     deadline = time.monotonic() + EXIT_GRACE
-    systems = [system for system in _all_live() if system._state != CLOSED or system.executor.busy]
+    systems = [system for system in _all_live() if system._state != CLOSED or system._executor.busy]
     for system in systems:
         system.shutdown(wait=False)
     for system in systems:
