@@ -15,7 +15,7 @@ endif
 BIN := $(VENV)/bin
 
 # Every file whose change calls for another build of the extension.
-NATIVE := setup.py $(wildcard csrc/*.[ch] fastactor/*.pyx fastactor/*.pxd fastactor/*.h)
+NATIVE := setup.py $(wildcard csrc/*.[ch] fastactor/*.pyx fastactor/*.pxd fastactor/*.h fastactor/*.c fastactor/native/*.pxi)
 C_FILES := $(wildcard csrc/*.[ch] fastactor/*.h tests/native/*.[ch] tests/model/*.[ch])
 
 # An older release that is built already beats a newer one that needs, say, a Rust compiler.

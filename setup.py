@@ -34,7 +34,12 @@ def native() -> Extension:
         "fastactor._native",
         sources=["fastactor/_native.pyx", "fastactor/_interp.c", *sorted(glob("csrc/*.c"))],
         include_dirs=["csrc", "fastactor"],
-        depends=[*glob("csrc/*.h"), *glob("fastactor/*.pxd"), *glob("fastactor/*.h")],
+        depends=[
+            *glob("csrc/*.h"),
+            *glob("fastactor/*.pxd"),
+            *glob("fastactor/*.h"),
+            *glob("fastactor/native/*.pxi"),
+        ],
         # Said outright: the flags that Python was built with, which come first, may differ.
         define_macros=[("FA_DEBUG", "1")] if DEBUG else [("NDEBUG", None)],
         undef_macros=["NDEBUG"] if DEBUG else [],

@@ -55,17 +55,11 @@ static inline void fa_cell_init(fa_cell *cell, uint32_t capacity, uint32_t quota
     cell->overflow = overflow;
 }
 
-static inline int64_t fa_cell_total(fa_cell *cell) {
-    return fa_load_relaxed(&cell->total); /* shown */
-}
+static inline int64_t fa_cell_total(fa_cell *cell) { return fa_load_relaxed(&cell->total); /* shown */ }
 
-static inline uint64_t fa_cell_handled(fa_cell *cell) {
-    return fa_load_relaxed(&cell->handled); /* shown */
-}
+static inline uint64_t fa_cell_handled(fa_cell *cell) { return fa_load_relaxed(&cell->handled); /* shown */ }
 
-static inline int64_t fa_cell_since(fa_cell *cell) {
-    return fa_load_relaxed(&cell->since); /* shown */
-}
+static inline int64_t fa_cell_since(fa_cell *cell) { return fa_load_relaxed(&cell->since); /* shown */ }
 
 static inline bool fa_cell_is_ready(fa_cell *cell) {
     return fa_load_relaxed(&cell->is_ready) != 0; /* shown */

@@ -22,8 +22,8 @@
 #include "fa_atomic.h"
 #include "fa_platform.h"
 
-#define FA_COUNT_MASK 0x7fffffffu
-#define FA_NO_MORE 0x80000000u /* in `pushed`: the mailbox is closed */
+#define FA_COUNT_MASK   0x7fffffffu
+#define FA_NO_MORE      0x80000000u /* in `pushed`: the mailbox is closed */
 #define FA_MAX_CAPACITY (1u << 30)
 
 /* Results of a push. */
@@ -282,14 +282,12 @@ static inline void *fa_mailbox_head(fa_mailbox *box) {
 }
 
 /* Anyone: no push succeeds from now on; what was reserved before is still delivered. */
-static inline void fa_mailbox_close(fa_mailbox *box) {
-    fa_or(&box->pushed, FA_NO_MORE); /* [M1] */
-}
+static inline void fa_mailbox_close(fa_mailbox *box) { fa_or(&box->pushed, FA_NO_MORE); /* [M1] */ }
 
 /* The owner: closes if there is nothing in it, so that no message can slip in between. */
 static inline FA_MUST_USE bool fa_mailbox_close_if_empty(fa_mailbox *box) {
-    uint32_t pushed = fa_load(&box->pushed); /* [M1] */
-    while (pushed == fa_load(&box->popped)) { /* [M2] */
+    uint32_t pushed = fa_load(&box->pushed);                                 /* [M1] */
+    while (pushed == fa_load(&box->popped)) {                                /* [M2] */
         if (fa_cas(&box->pushed, &pushed, pushed | FA_NO_MORE)) return true; /* [M1] */
     }
     return (pushed & FA_NO_MORE) != 0;

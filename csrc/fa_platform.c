@@ -10,17 +10,11 @@
 #include <stdlib.h>
 #include <time.h>
 
-void *fa_alloc(size_t size) {
-    return malloc(size);
-}
+void *fa_alloc(size_t size) { return malloc(size); }
 
-void *fa_realloc(void *old, size_t size) {
-    return realloc(old, size);
-}
+void *fa_realloc(void *old, size_t size) { return realloc(old, size); }
 
-void fa_free(void *memory) {
-    free(memory);
-}
+void fa_free(void *memory) { free(memory); }
 
 #ifndef FA_MODEL
 
@@ -30,17 +24,11 @@ int64_t fa_now(void) {
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-void fa_yield(void) {
-    sched_yield();
-}
+void fa_yield(void) { sched_yield(); }
 
-void fa_mutex_init(fa_mutex *mutex) {
-    pthread_mutex_init(mutex, NULL);
-}
+void fa_mutex_init(fa_mutex *mutex) { pthread_mutex_init(mutex, NULL); }
 
-void fa_mutex_destroy(fa_mutex *mutex) {
-    pthread_mutex_destroy(mutex);
-}
+void fa_mutex_destroy(fa_mutex *mutex) { pthread_mutex_destroy(mutex); }
 
 void fa_lock(fa_mutex *mutex) {
     int error = pthread_mutex_lock(mutex);
@@ -48,9 +36,7 @@ void fa_lock(fa_mutex *mutex) {
     (void)error;
 }
 
-void fa_unlock(fa_mutex *mutex) {
-    pthread_mutex_unlock(mutex);
-}
+void fa_unlock(fa_mutex *mutex) { pthread_mutex_unlock(mutex); }
 
 void fa_parker_init(fa_parker *parker) {
     pthread_mutex_init(&parker->lock, NULL);

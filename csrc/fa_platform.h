@@ -24,11 +24,11 @@
 #define FA_NEVER INT64_MAX
 
 #if defined(__GNUC__) || defined(__clang__)
-#define FA_LIKELY(x) __builtin_expect(!!(x), 1)
+#define FA_LIKELY(x)   __builtin_expect(!!(x), 1)
 #define FA_UNLIKELY(x) __builtin_expect(!!(x), 0)
-#define FA_MUST_USE __attribute__((warn_unused_result))
+#define FA_MUST_USE    __attribute__((warn_unused_result))
 #else
-#define FA_LIKELY(x) (x)
+#define FA_LIKELY(x)   (x)
 #define FA_UNLIKELY(x) (x)
 #define FA_MUST_USE
 #endif
@@ -40,9 +40,7 @@ int64_t fa_now(void);
  * FA_TICKS_PER_MS is at most what really pass in a millisecond (one GHz on x86, where 2-5 are usual). */
 #if defined(__x86_64__) || defined(__i386__)
 #define FA_TICKS_PER_MS 1000000
-static inline int64_t fa_ticks(void) {
-    return (int64_t)__builtin_ia32_rdtsc();
-}
+static inline int64_t fa_ticks(void) { return (int64_t)__builtin_ia32_rdtsc(); }
 #elif defined(__aarch64__)
 #define FA_TICKS_PER_MS 1000 /* the counter's frequency is a megahertz at least */
 static inline int64_t fa_ticks(void) {
@@ -52,9 +50,7 @@ static inline int64_t fa_ticks(void) {
 }
 #else
 #define FA_TICKS_PER_MS 1000000
-static inline int64_t fa_ticks(void) {
-    return fa_now();
-}
+static inline int64_t fa_ticks(void) { return fa_now(); }
 #endif
 
 /* Inside a spin: tells the core that it waits. */

@@ -68,9 +68,7 @@ static void fa__ready_down(fa_heap *heap, fa_entry entry) {
     heap->entries[hole] = entry;
 }
 
-static int64_t fa__max(int64_t a, int64_t b) {
-    return (int64_t)((uint64_t)a - (uint64_t)b) > 0 ? a : b;
-}
+static int64_t fa__max(int64_t a, int64_t b) { return (int64_t)((uint64_t)a - (uint64_t)b) > 0 ? a : b; }
 
 static int64_t fa__scaled(int64_t ns, fa_cell *cell) {
     return (int64_t)((double)ns / (double)fa_cell_weight(cell));
@@ -120,7 +118,7 @@ void fa_ready_push(fa_ready *ready, fa_cell *cell, fa_origin origin, int64_t now
     FA_ASSERT(cell->timer == FA_NOT_DELAYED && !fa_cell_is_ready(cell));
     FA_ASSERT(ready->ready.count < ready->room);
     fa_entry entry = {fa__place(ready, cell, origin), ready->sequence++, cell};
-    fa_store_relaxed(&cell->since, now);   /* shown */
+    fa_store_relaxed(&cell->since, now);  /* shown */
     fa_store_relaxed(&cell->is_ready, 1); /* shown */
     fa__ready_up(&ready->ready, ready->ready.count++, entry);
 }

@@ -18,17 +18,15 @@
 #include "fa_atomic.h"
 #include "fa_platform.h"
 
-#define FA_CLOSED 1u
-#define FA_SCHEDULED 2u
+#define FA_CLOSED       1u
+#define FA_SCHEDULED    2u
 #define FA_SUSPEND_UNIT 4u
 
 typedef struct fa_status {
     fa_atomic_u32 word;
 } fa_status;
 
-static inline void fa_status_init(fa_status *status) {
-    atomic_init(&status->word, 0u);
-}
+static inline void fa_status_init(fa_status *status) { atomic_init(&status->word, 0u); }
 
 static inline uint32_t fa_status_value(fa_status *status) {
     return fa_load(&status->word); /* [S1] seq_cst: what is read here may decide about a wake-up */

@@ -6,7 +6,7 @@
 /* Between two looks of the guard: short at first, because a pool that ramps up should do so quickly; a
  * millisecond when there is no reason to. */
 #define FA_FIRST_TICK 50000
-#define FA_LAST_TICK 1000000
+#define FA_LAST_TICK  1000000
 /* So many looks in a row must find that another worker could run: one alone may have hit the moment in
  * which the GIL changes hands. */
 #define FA_FREE_TICKS 2
@@ -188,9 +188,7 @@ void fa_pool_see_running(fa_pool *pool, void (*see)(void *context, fa_cell *cell
     fa_unlock(&pool->lock);
 }
 
-void fa_pool_after_fork(fa_pool *pool) {
-    fa_store(&pool->forked, 1u); /* [W2] */
-}
+void fa_pool_after_fork(fa_pool *pool) { fa_store(&pool->forked, 1u); /* [W2] */ }
 
 /* -- a worker ---------------------------------------------------------------------------------------- */
 
@@ -369,6 +367,7 @@ static bool fa__run(fa_worker *worker, fa_cell *cell) {
         if (word == 0 && fa_mailbox_len(&cell->mailbox) > 0 && fa_status_try_schedule(&cell->status)) {
             turn.delay = 0;
             origin = FA_WOKEN;
+            if (turn.handled == 0) fa_yield(); /* a producer lost its core between [M1] and [M4] */
         } else {
             if (word & FA_CLOSED) pool->ops->abandon(cell);
             pool->ops->release(cell); /* the cell may be gone now */
@@ -386,7 +385,8 @@ static bool fa__run(fa_worker *worker, fa_cell *cell) {
     pool->ready.max_finish = finish - pool->ready.max_finish > 0 ? finish : pool->ready.max_finish;
     fa_worker *called = NULL;
     if (cell != NULL) {
-        /* a closed cell does not wait: whoever closed it may have looked for it before it is among the timers */
+        /* a closed cell does not wait: whoever closed it may have looked for it before it is among the timers
+         */
         if (turn.delay > 0 && fa_status_should_process(&cell->status)) { /* [S6] */
             fa_ready_delay(&pool->ready, cell, turn.ended + turn.delay);
             if (pool->guard == NULL || pool->dozing) called = fa__call_guard(pool);

@@ -1,7 +1,7 @@
 /* fa_worker.h: the pool and its workers. You are here: ready.push -> worker.take -> processor -> set_idle.
  *
- * A worker is a thread that somebody else started and that calls fa_worker_main. What only Python can do (take
- * the GIL, call a processor) it asks of the fa_ops that Cython installs; tests install their own.
+ * A worker is a thread that somebody else started and that calls fa_worker_main. What only Python can do
+ * (take the GIL, call a processor) it asks of the fa_ops that Cython installs; tests install their own.
  *
  * Rules: nobody attaches (takes the GIL) while holding the pool's lock; the lock is held for O(log n) and
  * never while user code runs.
@@ -91,9 +91,9 @@ struct fa_pool {
     fa_atomic_u32 attaching; /* workers that wait to attach */
     fa_atomic_u32 waiting;   /* ready cells, for those who spin without the lock */
     fa_atomic_u32 forked;    /* this is the child of a fork: touch nothing */
-    bool waking;   /* a worker is on its way */
-    bool spinning; /* a worker looks at `waiting` */
-    bool dozing;   /* the guard does not tick */
+    bool waking;             /* a worker is on its way */
+    bool spinning;           /* a worker looks at `waiting` */
+    bool dozing;             /* the guard does not tick */
     bool stopping;
     bool stopped;
     bool quiet_done;
@@ -130,9 +130,9 @@ void fa_worker_main(fa_pool *pool, void *context);
 
 /* A processor that answers "not now" is tried this often at once, then after a millisecond, doubling. The
  * numbers of fastactor/_api.py. */
-#define FA_FREE_TRIES 3
+#define FA_FREE_TRIES  3
 #define FA_FIRST_DELAY 1000000
-#define FA_LAST_DELAY 100000000
+#define FA_LAST_DELAY  100000000
 
 static inline int64_t fa_not_now_delay(fa_cell *cell) {
     if (cell->tries < UINT8_MAX) cell->tries++;
@@ -165,8 +165,10 @@ static inline void fa_run_turn(fa_cell *cell, int64_t started, fa_turn *turn, fa
         if (FA_UNLIKELY(outcome != FA_HANDLED)) {
             bool goes_on = fa_status_should_process(&cell->status); /* [S6] */
             if (outcome == FA_NOT_NOW) {
-                if (goes_on) retry_after = fa_not_now_delay(cell);
-                else cell->tries = 0; /* it waits for a resume: that is patience, not a spin */
+                if (goes_on)
+                    retry_after = fa_not_now_delay(cell);
+                else
+                    cell->tries = 0; /* it waits for a resume: that is patience, not a spin */
             }
             if (goes_on && outcome != FA_STAYS) delay = retry_after;
             break;

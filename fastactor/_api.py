@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, Union, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, runtime_checkable
 
 if TYPE_CHECKING:
     from ._pure import ActorCell
@@ -101,7 +101,7 @@ class ProcessorObject(Protocol):
     def process(self, message: Any, cell: ActorCell, /) -> object: ...
 
 
-Processor: TypeAlias = Union[Callable[[Any, "ActorCell"], object], ProcessorObject]
+Processor: TypeAlias = Callable[[Any, "ActorCell"], object] | ProcessorObject
 
 _CO_COROUTINE: Final = 0x80 | 0x200  # CO_COROUTINE | CO_ASYNC_GENERATOR
 
@@ -189,16 +189,14 @@ class Retry:
         check_int("attempts", self.attempts, 1, 2**31 - 1)
         check_seconds("backoff", self.backoff, zero=True)
         if check_seconds("max_backoff", self.max_backoff, zero=True) < self.backoff:
-            raise ValueError(
-                f"max_backoff must be at least backoff ({self.backoff}), not {self.max_backoff}"
-            )
+            raise ValueError(f"max_backoff must be at least backoff ({self.backoff}), not {self.max_backoff}")
 
     def delay(self, failures: int) -> float:
         """Seconds to wait after this many failures of the same message."""
         return min(self.max_backoff, self.backoff * 2.0 ** min(failures - 1, 60))
 
 
-ErrorPolicy: TypeAlias = Union[Literal["dead-letter", "suspend", "stop"], Retry]
+ErrorPolicy: TypeAlias = Literal["dead-letter", "suspend", "stop"] | Retry
 ERROR_POLICIES: Final[dict[str, int]] = {"dead-letter": 0, "suspend": 1, "stop": 2}
 
 

@@ -1,7 +1,8 @@
 /* _interp.c: looks at the state of the GIL, which CPython keeps in internal structures.
  *
- * The extension is compiled for one minor version, within which these structures do not change: profilers rely
- * on that as well. Nothing is written. A file of its own, because Py_BUILD_CORE must not leak into the rest.
+ * The extension is compiled for one minor version, within which these structures do not change: profilers
+ * rely on that as well. Nothing is written. A file of its own, because Py_BUILD_CORE must not leak into the
+ * rest.
  */
 #include <Python.h>
 

@@ -13,13 +13,9 @@
 /* The cell that this thread runs; borrowed, for the Scheduled bit owns a reference meanwhile. */
 static FA_THREAD_LOCAL PyObject *fa_current_cell;
 
-static inline PyObject *fa_get_current(void) {
-    return fa_current_cell;
-}
+static inline PyObject *fa_get_current(void) { return fa_current_cell; }
 
-static inline void fa_set_current(PyObject *cell) {
-    fa_current_cell = cell;
-}
+static inline void fa_set_current(PyObject *cell) { fa_current_cell = cell; }
 
 /* Whether nobody holds the GIL just now. A hint: it may be wrong by the time it is read. Where the version is
  * not known it says yes, and the pool finds out by trying. */

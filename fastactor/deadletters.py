@@ -49,7 +49,7 @@ class DeadLetters:
     def __init__(self, name: str, maxlen: int = RING) -> None:
         self._name = name
         self._ring: deque[DeadLetter] = deque(maxlen=maxlen)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a message may die in here, and its destructor dispatch
         self._total = 0
         self._logged = 0
         self._quiet_until = 0.0

@@ -80,7 +80,7 @@ class Events:
 
     def __init__(self, post: Callable[[Event], None]) -> None:
         self._post = post
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         # replaced, never changed in place: readers need no lock
         self._subscriptions: tuple[Subscription, ...] = ()
 

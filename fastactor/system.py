@@ -102,12 +102,8 @@ class SystemLayer(_Core):
         }
         _api.check_choice("overflow", overflow, _api.OVERFLOWS)
         self.ask_timeout = None if ask_timeout is None else _api.check_seconds("ask_timeout", ask_timeout)
-        self.idle_timeout = (
-            None if idle_timeout is None else _api.check_seconds("idle_timeout", idle_timeout)
-        )
-        self.max_actors = (
-            None if max_actors is None else _api.check_int("max_actors", max_actors, 1, 2**62)
-        )
+        self.idle_timeout = None if idle_timeout is None else _api.check_seconds("idle_timeout", idle_timeout)
+        self.max_actors = None if max_actors is None else _api.check_int("max_actors", max_actors, 1, 2**62)
         if policy is None:
             policy = "fair" if fair else "fifo"
         self._lock = threading.RLock()  # creation and removal of cells; re-entrant for a path's __eq__
@@ -118,9 +114,7 @@ class SystemLayer(_Core):
         self.dead_letters = DeadLetters(name)
         self.events = Events(weak_call(self._post))
         self._event_cell: ActorCell | None = None
-        self._executor = self._new_executor(
-            _api.default_threads() if threads is None else threads, policy
-        )
+        self._executor = self._new_executor(_api.default_threads() if threads is None else threads, policy)
         with _live_lock:
             _live.add(self)
 
@@ -380,9 +374,7 @@ class SystemLayer(_Core):
 
     # -- the end ----------------------------------------------------------------------------------
 
-    def shutdown(
-        self, wait: bool = True, drain: bool = True, timeout: float | None = None
-    ) -> ShutdownReport:
+    def shutdown(self, wait: bool = True, drain: bool = True, timeout: float | None = None) -> ShutdownReport:
         """Take no more work, handle what is queued, and end the workers.
 
         Without `drain`, or at the timeout, what is left goes to the dead letters; so does what waits in a
@@ -454,7 +446,7 @@ def weak_call(method: Callable[..., Any], *first: Any) -> Callable[..., Any]:
 # -- the process: exit and fork --------------------------------------------------------------------
 
 _live: weakref.WeakSet[SystemLayer] = weakref.WeakSet()
-_live_lock = threading.Lock()
+_live_lock = threading.RLock()
 
 
 def _all_live() -> list[SystemLayer]:
@@ -463,7 +455,7 @@ def _all_live() -> list[SystemLayer]:
 
 
 def _at_exit() -> None:
-    """Let unfinished systems finish, together for at most EXIT_GRACE; workers are daemons, so none can hang."""
+    """Let unfinished systems finish, for at most EXIT_GRACE together; workers are daemons: none can hang."""
     deadline = time.monotonic() + EXIT_GRACE
     systems = [system for system in _all_live() if system._state != CLOSED or system._executor.busy]
     for system in systems:
@@ -474,7 +466,7 @@ def _at_exit() -> None:
 
 def _in_child() -> None:
     global _live_lock
-    _live_lock = threading.Lock()
+    _live_lock = threading.RLock()
     for system in _all_live():
         system._after_fork()
 
