@@ -42,8 +42,6 @@ typedef _Atomic(int64_t) fa_atomic_i64;
 #define fa_or(p, v)            (FA_POINT(), atomic_fetch_or(p, v))
 #define fa_and(p, v)           (FA_POINT(), atomic_fetch_and(p, v))
 
-#define fa_fence() (FA_POINT(), atomic_thread_fence(memory_order_seq_cst))
-
 /* A number that one thread sets and others look at. */
 typedef struct fa_flag {
     fa_atomic_u32 value;

@@ -48,11 +48,14 @@ typedef struct fa_mailbox {
 } fa_mailbox;
 
 #ifdef FA_DEBUG
-extern fa_atomic_i64 fa_live_nodes; /* must come back to zero; asserted by the tests */
+extern fa_atomic_i64 fa_live_nodes;
 #define FA_COUNT_NODE(n) ((void)fa_add(&fa_live_nodes, n))
 #else
 #define FA_COUNT_NODE(n) ((void)0)
 #endif
+
+/* How many nodes there are, which must come back to zero; -1 in a release build. */
+int64_t fa_mailbox_live_nodes(void);
 
 /* `first` is where the counters begin: 0, or near the wrap-around in tests. */
 static inline void fa_mailbox_init(fa_mailbox *box, uint32_t capacity, uint32_t first) {

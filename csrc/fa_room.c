@@ -59,7 +59,7 @@ bool fa_room_wait(fa_waiter *waiter, int64_t deadline) {
     fa_lock(&bucket->lock);
     if (waiter->called) fa__link(bucket, waiter); /* called before, and lost: to the end of the line */
     fa_unlock(&bucket->lock);
-    fa_fence(); /* [R2] on the list, then popped; with [R1] */
+    fa_add(&waiter->box->waiters, 0); /* [R2] on the list, then `popped`; with [R1] */
     return fa__may_try(waiter->box) || fa_park(&waiter->parker, deadline);
 }
 

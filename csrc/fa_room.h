@@ -26,8 +26,9 @@ void fa_room_wake_slow(fa_mailbox *box, bool all);
 /* Whoever popped or closed: wakes one waiter, or all. */
 static inline void fa_room_wake(fa_mailbox *box, bool all) {
     if (FA_LIKELY(!box->waitable)) return;
-    fa_fence(); /* [R1] popped, then waiters; with [R2] waiters, then popped: one of the two is seen */
-    if (fa_load(&box->waiters)) fa_room_wake_slow(box, all); /* [R1] */
+    /* [R1] `popped` was written before, and this is a read-modify-write like [R2]: of the two on `waiters`
+     * one comes first, and either we see the waiter or it sees the room */
+    if (fa_add(&box->waiters, 0)) fa_room_wake_slow(box, all);
 }
 
 /* After a fork, in the child: no waiter is left, and a lock may be held by a thread that is not there. */

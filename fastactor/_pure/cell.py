@@ -252,10 +252,11 @@ class ActorCell:
         """Close the cell if it is idle and empty, so that no message can be lost between the two."""
         if not self._status.try_schedule():
             return False
+        self._retired = True  # before it is closed: whoever finds it closed must know why
         if not self._mailbox._close(only_if_empty=True):
+            self._retired = False
             self._executor._push(self)
             return False
-        self._retired = True
         self._close_reason = "idle"
         self._status._close()
         self._status._set_idle()

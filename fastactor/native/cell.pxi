@@ -229,10 +229,11 @@ cdef class ActorCell:
         """Close the cell if it is idle and empty, so that no message can be lost between the two."""
         if not fa_status_try_schedule(&self.cell.status):
             return False
+        self._retired = True  # before it is closed: whoever finds it closed must know why
         if not fa_mailbox_close_if_empty(&self.cell.mailbox):
+            self._retired = False
             make_ready(self)
             return False
-        self._retired = True
         self.close_reason = CLOSE_REASONS.index("idle")
         fa_status_close(&self.cell.status)
         fa_status_set_idle(&self.cell.status)
