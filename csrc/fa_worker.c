@@ -210,15 +210,16 @@ static void fa__detach(fa_worker *worker) {
 }
 
 /* Calls something of the owner's without the lock. Counts as running: the pool does not end meanwhile. */
-static void fa__aside(fa_worker *worker, void (*call)(fa_pool *pool)) {
+static bool fa__aside(fa_worker *worker, bool (*call)(fa_pool *pool)) {
     fa_pool *pool = worker->pool;
     pool->running++;
     fa_unlock(&pool->lock);
     fa__attach(worker);
-    call(pool);
+    bool answer = call(pool);
     worker->clock = fa_now(); /* so that no cell is charged for it */
     fa_lock(&pool->lock);
     pool->running--;
+    return answer;
 }
 
 /* Looks for work without the lock for a short while; one worker at a time. */
@@ -297,8 +298,7 @@ static void fa__sleep(fa_worker *worker) {
 static bool fa__end(fa_worker *worker) {
     fa_pool *pool = worker->pool;
     if (!pool->quiet_done) {
-        pool->quiet_done = true;
-        fa__aside(worker, pool->ops->quiet); /* which may have made work */
+        pool->quiet_done = fa__aside(worker, pool->ops->quiet); /* which may have made work */
         return false;
     }
     pool->stopped = true;
@@ -315,7 +315,7 @@ static fa_cell *fa__take(fa_worker *worker) {
             fa_ready_due(&pool->ready, pool->now);
             if (pool->chore_due <= pool->now) {
                 pool->chore_due = FA_NEVER;
-                fa__aside(worker, pool->ops->chore);
+                (void)fa__aside(worker, pool->ops->chore);
                 continue;
             }
         }

@@ -49,9 +49,10 @@ typedef struct fa_ops {
     void (*abandon)(fa_cell *cell);
     /* Attached: the Scheduled bit is cleared; give back the reference that it stood for. */
     void (*release)(fa_cell *cell);
-    /* Attached: the chore that fa_pool_chore_at asked for; and: the stopping pool has nothing left to do. */
-    void (*chore)(fa_pool *pool);
-    void (*quiet)(fa_pool *pool);
+    /* Attached: the chore that fa_pool_chore_at asked for. True, always. */
+    bool (*chore)(fa_pool *pool);
+    /* Attached: the stopping pool has nothing left to do. It may make work; false: ask again after that. */
+    bool (*quiet)(fa_pool *pool);
     /* Under the lock, on any thread: could one more worker get anywhere just now? */
     bool (*spare)(fa_pool *pool);
 } fa_ops;

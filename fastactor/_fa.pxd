@@ -4,6 +4,10 @@
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 
+cdef extern from "stdbool.h":
+    ctypedef bint c_bool "bool"
+
+
 cdef extern from "fa_atomic.h" nogil:
     ctypedef struct fa_flag:
         pass
@@ -104,9 +108,9 @@ cdef extern from "fa_worker.h" nogil:
         void (*turn)(fa_worker *, fa_cell *, int64_t, fa_turn *) noexcept nogil
         void (*abandon)(fa_cell *) noexcept nogil
         void (*release)(fa_cell *) noexcept nogil
-        void (*chore)(fa_pool *) noexcept nogil
-        void (*quiet)(fa_pool *) noexcept nogil
-        bint (*spare)(fa_pool *) noexcept nogil
+        c_bool (*chore)(fa_pool *) noexcept nogil
+        c_bool (*quiet)(fa_pool *) noexcept nogil
+        c_bool (*spare)(fa_pool *) noexcept nogil
     ctypedef struct fa_pool:
         void *owner
         fa_worker *workers

@@ -41,9 +41,6 @@ cdef extern from "Python.h" nogil:
     PyObject *Py_False
     void Py_XDECREF(PyObject *value)
 
-cdef extern from "stdbool.h":
-    ctypedef bint c_bool "bool"
-
 cdef extern from "_interp.h" nogil:
     PyObject *fa_get_current()
     void fa_set_current(PyObject *cell)

@@ -390,7 +390,7 @@ class SystemLayer(_Core):
         if not drain:
             self._close_all()
         if first:
-            self._executor._stop(self._close_all)
+            self._executor._stop(self._drained)
         if wait and not self._on_own_worker():
             ended = self._executor._join(timeout)
             if not ended:
@@ -405,6 +405,26 @@ class SystemLayer(_Core):
         if not ended and wait and stuck:
             log.warning("%s: shut down with processors still running: %r", self.name, stuck)
         return ShutdownReport(ended, self._shutdown_letters, stuck)
+
+    def _drained(self) -> bool:
+        """The workers have nothing left to do: close every cell. False when one turns out to have a message.
+
+        That is one whose dispatch was accepted and whose producer has not come to schedule the cell yet. What
+        waits in a suspended cell will not be handled.
+        """
+        with self._lock:
+            self._state = CLOSED
+        late = False
+        for cell in self:
+            if cell._retire():
+                self._forget(cell, SHUTDOWN)
+            elif cell.status.suspend_count or cell._executor is not self._executor:
+                self._stop(cell, SHUTDOWN)
+            else:
+                late = True
+        if late:
+            time.sleep(0.001)
+        return not late
 
     def _close_all(self) -> None:
         """Dead-letter everything that is still queued and refuse everything from now on."""

@@ -5,8 +5,8 @@ One noun a file, as in csrc/ and native/, with the same words for the same thing
     dispatch -> mailbox.push -> status.try_schedule -> ready.push -> worker.take -> processor(message, cell)
              -> mailbox.pop -> (quota over | empty | suspended) -> status.set_idle -> look again
 
-Locks are re-entrant and what they guard is changed without a call in between, because a destructor or a signal
-handler may run on the same thread at any call, and may dispatch.
+Locks are re-entrant and what they guard is changed without a call in between, because a destructor or a
+signal handler may run on the same thread at any call, and may dispatch.
 """
 
 from typing import Final

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import itertools
 import logging
 import threading
 import time
@@ -39,7 +40,7 @@ class _Pool:
         self.delayed = 0  # timers that are not cancelled; they hold up the end of the pool
         self.chore: Callable[[], None] | None = None
         self.chore_due: int | None = None
-        self.sequence = 0
+        self.sequence = itertools.count()  # next() is one step, whatever runs in between
         self.virtual = 0  # V
         self.max_finish = 0
         self.busy = 0
@@ -47,7 +48,7 @@ class _Pool:
         self.running: dict[int, ActorCell] = {}
         self.stopping = False
         self.stopped = False
-        self.on_quiet: Callable[[], None] | None = None
+        self.on_quiet: Callable[[], bool] | None = None
         self.workers: list[threading.Thread] = []
 
     # placing, under the lock
@@ -71,14 +72,12 @@ class _Pool:
         return 0
 
     def add_ready(self, cell: ActorCell, after_turn: bool) -> None:
-        self.sequence += 1
         cell._ready_since = _now()
-        heapq.heappush(self.ready, (self.place(cell, after_turn), self.sequence, cell))
+        heapq.heappush(self.ready, (self.place(cell, after_turn), next(self.sequence), cell))
         self.work.notify()
 
     def add_timer(self, cell: ActorCell, delay: float) -> None:
-        self.sequence += 1
-        cell._timer = [_now() + int(delay * 1e9), self.sequence, cell]
+        cell._timer = [_now() + int(delay * 1e9), next(self.sequence), cell]
         heapq.heappush(self.timers, cell._timer)
         self.delayed += 1
         self.work.notify()  # whoever sleeps may have to sleep shorter
@@ -110,16 +109,20 @@ class _Pool:
             dues.append(self.chore_due)
         return (min(dues) - now) / 1e9 if dues else None
 
-    def aside(self, call: Callable[[], None] | None) -> None:
-        """Call something of the system's without the lock; counts as busy, so that the pool does not end."""
+    def aside(self, call: Callable[[], object] | None) -> bool:
+        """Call something of the system's without the lock; counts as busy, so that the pool does not end.
+
+        False if it wants to be called again.
+        """
         if call is None:
-            return
+            return True
         self.busy += 1
         self.lock.release()
         try:
-            call()
+            return call() is not False
         except BaseException:
             log.exception("%s: a chore failed", self.name)
+            return True
         finally:
             self.lock.acquire()
             self.busy -= 1
@@ -148,9 +151,9 @@ class _Pool:
 
     def quiet(self) -> bool:
         """Nothing is ready, running or delayed: let the system clear up, which may make work again."""
-        hook, self.on_quiet = self.on_quiet, None
-        self.aside(hook)
-        if self.ready or self.delayed or self.busy:
+        if self.aside(self.on_quiet):
+            self.on_quiet = None
+        if self.on_quiet or self.ready or self.delayed or self.busy:
             return False
         self.stopped = True
         self.work.notify_all()
@@ -329,7 +332,7 @@ class PriorityExecutor:
         self._starting = threading.RLock()
         pool.stopped = True  # if the forking thread is a worker, it ends when its processor returns
 
-    def _stop(self, on_quiet: Callable[[], None] | None) -> None:
+    def _stop(self, on_quiet: Callable[[], bool] | None) -> None:
         _stop(self._pool, on_quiet)
 
     def _join(self, timeout: float | None) -> bool:
@@ -346,13 +349,12 @@ class PriorityExecutor:
         return True
 
 
-def _stop(pool: _Pool, on_quiet: Callable[[], None] | None) -> None:
-    """End the workers once nothing is ready, running or delayed and `on_quiet` has been called."""
-    with pool.lock:
-        asleep = not pool.workers and not pool.ready
-    if asleep and on_quiet is not None:
-        on_quiet()  # nobody else would; it may post events, and so wake the workers after all
-        on_quiet = None
+def _stop(pool: _Pool, on_quiet: Callable[[], bool] | None) -> None:
+    """End the workers once nothing is ready, running or delayed and `on_quiet` agrees."""
+    while on_quiet is not None and not pool.workers and not pool.ready:
+        # Nobody else would call it; it may post events, and so wake the workers after all.
+        if on_quiet():
+            on_quiet = None
     with pool.lock:
         pool.stopping = True
         pool.on_quiet = on_quiet or pool.on_quiet

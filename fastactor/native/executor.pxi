@@ -142,10 +142,11 @@ cdef class PriorityExecutor:
         self.workers = []
 
     def _stop(self, on_quiet):
-        """End the workers once nothing is ready, running or delayed and `on_quiet` has been called."""
-        if on_quiet is not None and fa_pool_is_unused(self.pool.pool):
-            on_quiet()  # nobody else would; it may post events, and so wake the workers after all
-            on_quiet = None
+        """End the workers once nothing is ready, running or delayed and `on_quiet` agrees."""
+        while on_quiet is not None and fa_pool_is_unused(self.pool.pool):
+            # Nobody else would call it; it may post events, and so wake the workers after all.
+            if on_quiet():
+                on_quiet = None
         if on_quiet is not None:
             self.pool.on_quiet = on_quiet
         fa_pool_stop(self.pool.pool)

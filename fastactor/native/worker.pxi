@@ -75,23 +75,21 @@ cdef void release_cell(fa_cell *cell) noexcept:
     Py_DECREF(<object>owner_of(cell))
 
 
-cdef void chore(fa_pool *pool) noexcept:
-    call_aside(pool, (<Pool>pool.owner).chore)
+cdef c_bool chore(fa_pool *pool) noexcept:
+    return call_aside((<Pool>pool.owner).chore)
 
 
-cdef void quiet(fa_pool *pool) noexcept:
-    cdef Pool owner = <Pool>pool.owner
-    hook, owner.on_quiet = owner.on_quiet, None
-    call_aside(pool, hook)
+cdef c_bool quiet(fa_pool *pool) noexcept:
+    return call_aside((<Pool>pool.owner).on_quiet)
 
 
-cdef int call_aside(fa_pool *pool, call) except -1:
-    if call is not None:
-        try:
-            call()
-        except BaseException:
-            log.exception("a chore failed")
-    return 0
+cdef bint call_aside(call) noexcept:
+    """Call something of the system's; false if it wants to be called again."""
+    try:
+        return call is None or call() is not False
+    except BaseException:
+        log.exception("a chore failed")
+        return True
 
 
 cdef c_bool spare(fa_pool *pool) noexcept nogil:
@@ -111,6 +109,6 @@ ops.detach = detach
 ops.turn = <void (*)(fa_worker *, fa_cell *, int64_t, fa_turn *) noexcept nogil><void *>turn
 ops.abandon = <void (*)(fa_cell *) noexcept nogil><void *>abandon
 ops.release = <void (*)(fa_cell *) noexcept nogil><void *>release_cell
-ops.chore = <void (*)(fa_pool *) noexcept nogil><void *>chore
-ops.quiet = <void (*)(fa_pool *) noexcept nogil><void *>quiet
+ops.chore = <c_bool (*)(fa_pool *) noexcept nogil><void *>chore
+ops.quiet = <c_bool (*)(fa_pool *) noexcept nogil><void *>quiet
 ops.spare = spare
