@@ -45,6 +45,7 @@ lint: $(BUILT) $(VENV)/.lint ## Check style and types, change nothing
 	$(BIN)/clang-format --dry-run -Werror $(C_FILES)
 	PATH="$(CURDIR)/$(BIN):$$PATH" cython-lint fastactor  # which looks for pycodestyle on PATH
 	$(BIN)/mypy
+	$(BIN)/pyright fastactor
 	$(BIN)/python -m mypy.stubtest $(STUBTEST_FLAGS) fastactor._native
 
 format: $(VENV)/.lint ## Lay out Python and C files, apply safe fixes

@@ -122,6 +122,13 @@ int fa_pool_push(fa_pool *pool, fa_cell *cell) {
     return FA_OK;
 }
 
+fa_cell *fa_pool_unpush(fa_pool *pool) {
+    fa_lock(&pool->lock);
+    fa_cell *cell = pool->entered == 0 ? fa_ready_pop(&pool->ready) : NULL;
+    fa_unlock(&pool->lock);
+    return cell;
+}
+
 bool fa_pool_hurry(fa_pool *pool, fa_cell *cell) {
     fa_lock(&pool->lock);
     bool hurried = !pool->stopped && fa_ready_hurry(&pool->ready, cell, pool->now);

@@ -107,6 +107,8 @@ void fa_pool_free(fa_pool *pool);
 
 /* Anyone who has just made the cell Scheduled: FA_OK, FA_SHUT when the pool has ended, FA_NOMEM. */
 FA_MUST_USE int fa_pool_push(fa_pool *pool, fa_cell *cell);
+/* Anyone, while no worker has come: takes a cell back, or NULL when none is ready. */
+fa_cell *fa_pool_unpush(fa_pool *pool);
 /* Anyone: if the cell waits for a delay to pass, make it ready now. */
 bool fa_pool_hurry(fa_pool *pool, fa_cell *cell);
 /* Anyone: see that ops->chore is called at this time at the latest. */

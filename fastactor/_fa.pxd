@@ -121,6 +121,7 @@ cdef extern from "fa_worker.h" nogil:
     fa_pool *fa_pool_new(uint32_t threads, uint32_t width, uint32_t policy, const fa_ops *ops, void *owner)
     void fa_pool_free(fa_pool *pool)
     int fa_pool_push(fa_pool *pool, fa_cell *cell)
+    fa_cell *fa_pool_unpush(fa_pool *pool)
     bint fa_pool_hurry(fa_pool *pool, fa_cell *cell)
     void fa_pool_chore_at(fa_pool *pool, int64_t due)
     void fa_pool_stop(fa_pool *pool)

@@ -77,7 +77,7 @@ class ActorCell:
         self._mailbox = BoundedNodeQueue(capacity)
         self._quota = int(_api.check_quota(quota) * 1e9)
         self._overflow = _api.check_choice("overflow", overflow, _api.OVERFLOWS)
-        self._on_error = _api.check_on_error(on_error)
+        self._on_error: ErrorPolicy = _api.check_on_error(on_error)
         self._status = StatusWord()
         self._executor: PriorityExecutor = system._executor
         self._start: int | None = None  # S of start-time fair queueing; None: never woken

@@ -302,8 +302,24 @@ class PriorityExecutor:
                 threading.Thread(target=_work, args=(pool,), name=f"{pool.name}-worker-{n}", daemon=True)
                 for n in range(1, pool.threads + 1)
             ]
-            for worker in pool.workers:
-                worker.start()
+            started = 0
+            try:
+                for worker in pool.workers:
+                    worker.start()
+                    started += 1
+            except BaseException:
+                del pool.workers[started:]  # fewer will do, if there is one
+                if not started:
+                    self._take_back()
+                raise
+
+    def _take_back(self) -> None:
+        """There is no worker: nothing is ready any more, and the next dispatch tries again."""
+        with self._pool.lock:
+            ready, self._pool.ready = self._pool.ready, []
+        for _, _, cell in ready:
+            cell._ready_since = 0
+            cell._status._set_idle()
 
     def _set_chore(self, chore: Callable[[], None]) -> None:
         """What a worker calls when `_chore_in` says so."""

@@ -116,8 +116,27 @@ cdef class PriorityExecutor:
             ]
             # Said before they start: whoever dispatches meanwhile, even this thread, must not start them too.
             fa_flag_set(&self.started, 1)
-            for worker in self.workers:
-                worker.start()
+            started = 0
+            try:
+                for worker in self.workers:
+                    worker.start()
+                    started += 1
+            except BaseException:
+                del self.workers[started:]  # fewer will do, if there is one
+                if not started:
+                    self._take_back()
+                raise
+
+    def _take_back(self):
+        """There is no worker: nothing is ready any more, and the next dispatch tries again."""
+        cdef fa_cell *cell
+        fa_flag_set(&self.started, 0)
+        while True:
+            cell = fa_pool_unpush(self.pool.pool)
+            if cell == NULL:
+                return
+            fa_status_set_idle(&cell.status)
+            release_cell(cell)
 
     def _set_chore(self, chore):
         """What a worker calls when `_chore_in` says so."""

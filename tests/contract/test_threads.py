@@ -263,3 +263,24 @@ def test_many_systems_leave_nothing(runtime):
     assert len(threading.enumerate()) == threads
     assert len(os.listdir("/proc/self/fd")) == files
     assert rss() - memory < 4_000_000
+
+
+@pytest.mark.parametrize("possible", [0, 1])
+def test_threads_that_cannot_be_started(make_system, monkeypatch, possible):
+    """No lost error: the caller hears of it, and the message is handled as soon as there is a worker."""
+    system = make_system(threads=3)
+    start, left = threading.Thread.start, [possible]
+
+    def start_some(thread):
+        if left[0] == 0:
+            raise RuntimeError("can't start new thread")
+        left[0] -= 1
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start_some)
+    seen = []
+    with pytest.raises(RuntimeError, match="start new thread"):
+        system.dispatch("a", 1, lambda message, cell: seen.append(message))
+    monkeypatch.undo()
+    system.dispatch("a", 2)
+    wait_until(lambda: seen == [1, 2])
