@@ -296,6 +296,15 @@ static inline FA_MUST_USE bool fa_mailbox_close_if_empty(fa_mailbox *box) {
     return (pushed & FA_NO_MORE) != 0;
 }
 
+/* In the child of a fork: closed, and empty but for the hand, which a processor that forked still has. The nodes
+ * leak: another thread of the parent may have been in the middle of them. */
+static inline void fa_mailbox_after_fork(fa_mailbox *box) {
+    void *hand = box->stub.value;
+    fa_mailbox_init(box, box->capacity, 0);
+    box->stub.value = hand;
+    atomic_init(&box->pushed, FA_NO_MORE | (hand != NULL ? 1u : 0u));
+}
+
 /* With all other users at a standstill (garbage collection): calls `see` for each message. */
 static inline int fa_mailbox_visit(fa_mailbox *box, int (*see)(void *value, void *context), void *context) {
     int result = box->stub.value != NULL ? see(box->stub.value, context) : 0;

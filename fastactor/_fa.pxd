@@ -58,6 +58,7 @@ cdef extern from "fa_mailbox.h" nogil:
     void *fa_mailbox_head(fa_mailbox *box)
     void fa_mailbox_close(fa_mailbox *box)
     bint fa_mailbox_close_if_empty(fa_mailbox *box)
+    void fa_mailbox_after_fork(fa_mailbox *box)
     int fa_mailbox_visit(fa_mailbox *box, int (*see)(void *, void *) noexcept nogil, void *context)
     void fa_mailbox_destroy(fa_mailbox *box, void (*drop)(void *) noexcept nogil)
 

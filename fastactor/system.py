@@ -439,14 +439,14 @@ class SystemLayer(_Core):
         cell = self._core[2]()
         return cell is not None and cell.system is self
 
-    def _after_fork(self) -> None:
+    def _after_fork(self, cells: list[ActorCell]) -> None:
         """In the child: the same system without cells. The workers and what is queued are the parent's."""
         self._lock = threading.RLock()
         self.dead_letters = DeadLetters(self.name)
-        old, cells = self._executor, list(self._cells.values())
+        old = self._executor
         self._executor = self._new_executor(old.threads, old.policy)
         old._abandon()
-        self._cells.clear()
+        self._cells = {}
         for cell in cells:
             cell._abandon()
         self._event_cell = None
@@ -484,13 +484,37 @@ def _at_exit() -> None:
         system.shutdown(timeout=max(0.0, deadline - time.monotonic()))
 
 
+# What the child of a fork needs is made ready before it, with our locks held over it. Without a GIL a thread
+# that the child does not have may be inside of any dictionary at that moment, and its lock stays taken.
+_held: list[threading.RLock] = []
+_forking: list[tuple[SystemLayer, list[ActorCell]]] = []
+
+
+def _before_fork() -> None:
+    _live_lock.acquire()
+    _held.append(_live_lock)
+    for system in list(_live):
+        for lock in (system._lock, system.dead_letters._lock):
+            lock.acquire()
+            _held.append(lock)
+        _forking.append((system, list(system._cells.values())))
+
+
+def _in_parent() -> None:
+    _forking.clear()
+    while _held:
+        _held.pop().release()
+
+
 def _in_child() -> None:
     global _live_lock
+    _held.clear()
     _live_lock = threading.RLock()
-    for system in _all_live():
-        system._after_fork()
+    while _forking:
+        system, cells = _forking.pop()
+        system._after_fork(cells)
 
 
 atexit.register(_at_exit)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_in_child)
+    os.register_at_fork(before=_before_fork, after_in_parent=_in_parent, after_in_child=_in_child)

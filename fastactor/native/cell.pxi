@@ -241,17 +241,10 @@ cdef class ActorCell:
 
     def _abandon(self):
         """After a fork, in the child: this cell is the parent's; its path lives on in a new cell."""
-        # The nodes leak: at the fork another thread may have been in the middle of them.
         self._retired = True
-        fa_cell_init(
-            &self.cell, self.cell.mailbox.capacity, self.cell.quota_us, fa_cell_weight(&self.cell),
-            self.cell.overflow
-        )
-        fa_mailbox_close(&self.cell.mailbox)
+        fa_mailbox_after_fork(&self.cell.mailbox)
+        fa_status_init(&self.cell.status)
         fa_status_close(&self.cell.status)
-        if fa_get_current() == <PyObject *>self:
-            # Its turn is this very thread, which the fork has taken along: it lets go of it at the end.
-            Py_INCREF(self)
 
     def _wait(self, int64_t now):
         """Seconds since the cell became ready, if it waits for a worker."""
