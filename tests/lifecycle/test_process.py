@@ -434,7 +434,9 @@ def test_ctrl_c_while_blocked_on_a_full_mailbox(runtime, wait):
             wait_until(lambda: asleep(process.pid))  # it waits for room
             os.kill(process.pid, signal.SIGINT)
             assert process.stdout.readline() == "interrupted\n"
-            out, err = process.communicate(timeout=DEADLINE)
+            # not communicate(), which would miss what readline has buffered already
+            out, err = process.stdout.read(), process.stderr.read()
+            process.wait(DEADLINE)
         finally:
             process.kill()
     assert (out, err, process.returncode) == ("end\n", "", 0)
