@@ -293,11 +293,12 @@ static inline FA_MUST_USE bool fa_mailbox_close_if_empty(fa_mailbox *box) {
     while (pushed == fa_load(&box->popped)) {                                /* [M2] */
         if (fa_cas(&box->pushed, &pushed, pushed | FA_NO_MORE)) return true; /* [M1] */
     }
-    return (pushed & FA_NO_MORE) != 0;
+    /* closed by somebody else; what was pushed before that is theirs to clear */
+    return (pushed & FA_NO_MORE) && (pushed & FA_COUNT_MASK) == fa_load(&box->popped); /* [M2] */
 }
 
-/* In the child of a fork: closed, and empty but for the hand, which a processor that forked still has. The nodes
- * leak: another thread of the parent may have been in the middle of them. */
+/* In the child of a fork: closed, and empty but for the hand, which a processor that forked still has. The
+ * nodes leak: another thread of the parent may have been in the middle of them. */
 static inline void fa_mailbox_after_fork(fa_mailbox *box) {
     void *hand = box->stub.value;
     fa_mailbox_init(box, box->capacity, 0);

@@ -2,6 +2,9 @@
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* CLOCK_MONOTONIC_COARSE */
+#endif
 
 #include "fa_platform.h"
 
@@ -10,18 +13,27 @@
 #include <stdlib.h>
 #include <time.h>
 
+#ifndef FA_MODEL
 void *fa_alloc(size_t size) { return malloc(size); }
 
 void *fa_realloc(void *old, size_t size) { return realloc(old, size); }
 
 void fa_free(void *memory) { free(memory); }
 
-#ifndef FA_MODEL
-
-int64_t fa_now(void) {
+static int64_t fa__read(clockid_t clock) {
     struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
+    clock_gettime(clock, &time);
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+int64_t fa_now(void) { return fa__read(CLOCK_MONOTONIC); }
+
+int64_t fa_now_about(void) {
+#ifdef CLOCK_MONOTONIC_COARSE
+    return fa__read(CLOCK_MONOTONIC_COARSE);
+#else
+    return fa_now();
+#endif
 }
 
 void fa_yield(void) { sched_yield(); }

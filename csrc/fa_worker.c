@@ -7,9 +7,6 @@
  * millisecond when there is no reason to. */
 #define FA_FIRST_TICK 50000
 #define FA_LAST_TICK  1000000
-/* So many looks in a row must find that another worker could run: one alone may have hit the moment in
- * which the GIL changes hands. */
-#define FA_FREE_TICKS 2
 /* After so many looks at an empty queue the guard sleeps until somebody calls it. */
 #define FA_DOZE_TICKS 16
 /* Who waited so long to attach was not needed. */
@@ -108,15 +105,18 @@ static void fa__unlock_and_call(fa_pool *pool, fa_worker *called) {
     if (called != NULL) fa_unpark(&called->parker);
 }
 
+/* In the child of a fork the workers are not there and the lock may be held by one of them. */
+static bool fa__is_forked(fa_pool *pool) { return fa_load(&pool->forked) != 0; /* [W2] */ }
+
 int fa_pool_push(fa_pool *pool, fa_cell *cell) {
+    if (FA_UNLIKELY(fa__is_forked(pool))) return FA_SHUT;
     fa_lock(&pool->lock);
     if (FA_UNLIKELY(pool->stopped || !fa_ready_reserve(&pool->ready))) {
         int result = pool->stopped ? FA_SHUT : FA_NOMEM;
         fa_unlock(&pool->lock);
         return result;
     }
-    if (pool->running == 0) pool->now = fa_now(); /* nobody else keeps it up to date */
-    fa_ready_push(&pool->ready, cell, FA_WOKEN, pool->now);
+    fa_ready_push(&pool->ready, cell, FA_WOKEN, fa_now_about());
     fa__publish_waiting(pool);
     fa__unlock_and_call(pool, fa__call_worker(pool));
     return FA_OK;
@@ -130,14 +130,16 @@ fa_cell *fa_pool_unpush(fa_pool *pool) {
 }
 
 bool fa_pool_hurry(fa_pool *pool, fa_cell *cell) {
+    if (fa__is_forked(pool)) return false;
     fa_lock(&pool->lock);
-    bool hurried = !pool->stopped && fa_ready_hurry(&pool->ready, cell, pool->now);
+    bool hurried = !pool->stopped && fa_ready_hurry(&pool->ready, cell, fa_now_about());
     if (hurried) fa__publish_waiting(pool);
     fa__unlock_and_call(pool, hurried ? fa__call_worker(pool) : NULL);
     return hurried;
 }
 
 void fa_pool_chore_at(fa_pool *pool, int64_t due) {
+    if (fa__is_forked(pool)) return;
     fa_lock(&pool->lock);
     bool sooner = due < pool->chore_due;
     if (sooner) pool->chore_due = due;
@@ -150,7 +152,7 @@ static void fa__call_everybody(fa_pool *pool) {
 }
 
 void fa_pool_stop(fa_pool *pool) {
-    if (fa_load(&pool->forked)) return; /* [W2] */
+    if (fa__is_forked(pool)) return;
     fa_lock(&pool->lock);
     pool->stopping = true;
     if (pool->entered == 0 && pool->ready.ready.count == 0) pool->stopped = true;
@@ -165,7 +167,16 @@ bool fa_pool_is_unused(fa_pool *pool) {
     return unused;
 }
 
+bool fa_pool_is_stopped(fa_pool *pool) {
+    if (fa__is_forked(pool)) return true;
+    fa_lock(&pool->lock);
+    bool stopped = pool->stopped;
+    fa_unlock(&pool->lock);
+    return stopped;
+}
+
 uint32_t fa_pool_ready(fa_pool *pool) {
+    if (fa__is_forked(pool)) return 0;
     fa_lock(&pool->lock);
     uint32_t count = pool->ready.ready.count;
     fa_unlock(&pool->lock);
@@ -174,6 +185,7 @@ uint32_t fa_pool_ready(fa_pool *pool) {
 
 uint32_t fa_pool_running(fa_pool *pool) {
     uint32_t count = 0;
+    if (fa__is_forked(pool)) return 0;
     fa_lock(&pool->lock);
     for (uint32_t i = 0; i < pool->threads; i++) count += pool->workers[i].cell != NULL;
     fa_unlock(&pool->lock);
@@ -181,6 +193,7 @@ uint32_t fa_pool_running(fa_pool *pool) {
 }
 
 uint64_t fa_pool_processed(fa_pool *pool) {
+    if (fa__is_forked(pool)) return pool->processed;
     fa_lock(&pool->lock);
     uint64_t count = pool->processed;
     fa_unlock(&pool->lock);
@@ -188,6 +201,7 @@ uint64_t fa_pool_processed(fa_pool *pool) {
 }
 
 void fa_pool_see_running(fa_pool *pool, void (*see)(void *context, fa_cell *cell), void *context) {
+    if (fa__is_forked(pool)) return;
     fa_lock(&pool->lock);
     for (uint32_t i = 0; i < pool->threads; i++) {
         if (pool->workers[i].cell != NULL) see(context, pool->workers[i].cell);
@@ -242,9 +256,9 @@ static void fa__spin(fa_pool *pool) {
 static bool fa__promote(fa_worker *worker) {
     fa_pool *pool = worker->pool;
     /* [W4] somebody waits for the GIL already: one more would wait behind it */
-    bool spare = fa_load(&pool->attaching) == 0 && pool->ops->spare(pool);
-    worker->free_ticks = spare ? worker->free_ticks + 1 : 0;
-    return worker->free_ticks >= FA_FREE_TICKS;
+    fa_evidence spare = fa_load(&pool->attaching) == 0 ? pool->ops->spare(pool) : FA_NO_SPARE;
+    worker->evidence = spare == FA_NO_SPARE ? 0 : worker->evidence + (uint32_t)spare;
+    return worker->evidence >= FA_ENOUGH;
 }
 
 static int64_t fa__guard_deadline(fa_worker *worker) {
@@ -257,7 +271,7 @@ static int64_t fa__guard_deadline(fa_worker *worker) {
     }
     pool->dozing = false;
     int64_t tick = FA_LAST_TICK;
-    if (pool->ready.ready.count > 0 && (worker->free_ticks > 0 || worker->quiet_ticks == 0)) {
+    if (pool->ready.ready.count > 0 && (worker->evidence >= FA_SPARE || worker->quiet_ticks == 0)) {
         tick = FA_FIRST_TICK;
         worker->quiet_ticks = 1; /* the next one is a long one, unless this one finds a reason */
     }
@@ -270,13 +284,17 @@ static void fa__sleep(fa_worker *worker) {
     fa_pool *pool = worker->pool;
     if (pool->guard == NULL && (pool->ready.ready.count > 0 || fa__has_dues(pool))) {
         pool->guard = worker;
-        worker->quiet_ticks = worker->free_ticks = 0;
+        worker->quiet_ticks = worker->evidence = 0;
     }
     bool is_guard = pool->guard == worker;
     int64_t deadline = FA_NEVER;
     if (is_guard) {
         deadline = fa__guard_deadline(worker);
     } else {
+        if (pool->dozing && pool->ready.ready.count > 0) {
+            pool->dozing = false; /* it leaves work behind, which the guard has not been told of */
+            fa_unpark(&pool->guard->parker);
+        }
         worker->next_idle = pool->idle;
         pool->idle = worker;
         worker->is_idle = true;
@@ -289,10 +307,9 @@ static void fa__sleep(fa_worker *worker) {
         fa_lock(&pool->lock);
     } while (worker->is_idle); /* an old token: it was called when it was awake */
     worker->has_spun = false;
-    if (worker->on_its_way) worker->on_its_way = pool->waking = false;
     if (pool->guard != worker) return;
     if (called) {
-        worker->quiet_ticks = worker->free_ticks = 0;
+        worker->quiet_ticks = worker->evidence = 0;
     } else if (pool->ready.ready.count == 0) {
         if (worker->quiet_ticks < FA_DOZE_TICKS) worker->quiet_ticks++;
     } else {
@@ -317,10 +334,12 @@ static bool fa__end(fa_worker *worker) {
 static fa_cell *fa__take(fa_worker *worker) {
     fa_pool *pool = worker->pool;
     while (!pool->stopped) {
+        /* here, for it may have been called while it was awake and doing a chore */
+        if (worker->on_its_way) worker->on_its_way = pool->waking = false;
         if (fa__has_dues(pool)) {
-            pool->now = fa_now();
-            fa_ready_due(&pool->ready, pool->now);
-            if (pool->chore_due <= pool->now) {
+            int64_t now = fa_now();
+            fa_ready_due(&pool->ready, now);
+            if (pool->chore_due <= now) {
                 pool->chore_due = FA_NEVER;
                 (void)fa__aside(worker, pool->ops->chore);
                 continue;
@@ -377,6 +396,9 @@ static bool fa__run(fa_worker *worker, fa_cell *cell) {
             if (turn.handled == 0) fa_yield(); /* a producer lost its core between [M1] and [M4] */
         } else {
             if (word & FA_CLOSED) pool->ops->abandon(cell);
+            fa_lock(&pool->lock);
+            worker->cell = NULL; /* nobody may find it here any more */
+            fa_unlock(&pool->lock);
             pool->ops->release(cell); /* the cell may be gone now */
             cell = NULL;
         }
@@ -388,7 +410,6 @@ static bool fa__run(fa_worker *worker, fa_cell *cell) {
     pool->running--;
     pool->ready.out--;
     pool->processed += turn.handled;
-    pool->now = turn.ended;
     pool->ready.max_finish = finish - pool->ready.max_finish > 0 ? finish : pool->ready.max_finish;
     fa_worker *called = NULL;
     if (cell != NULL) {
@@ -411,7 +432,10 @@ static bool fa__run(fa_worker *worker, fa_cell *cell) {
 
 void fa_worker_main(fa_pool *pool, void *context) {
     fa_lock(&pool->lock);
-    FA_ASSERT(pool->entered < pool->threads);
+    if (pool->entered == pool->threads) { /* more were started than there are places */
+        fa_unlock(&pool->lock);
+        return;
+    }
     fa_worker *worker = &pool->workers[pool->entered++];
     worker->context = context;
     fa_cell *cell;

@@ -40,6 +40,12 @@ typedef struct fa_turn {
     uint64_t handled; /* messages */
 } fa_turn;
 
+/* What one look says for one more worker: so many points, of FA_ENOUGH in a row. A free GIL counts much: two
+ * looks will do, one alone may have hit the moment in which it changes hands. A GIL held by none of the
+ * running workers counts little, for one of them may be about to get it back: that takes a switch interval.
+ */
+typedef enum { FA_NO_SPARE = 0, FA_HELD_ELSEWHERE = 1, FA_SPARE = 5, FA_ENOUGH = 10 } fa_evidence;
+
 typedef struct fa_ops {
     void (*attach)(fa_worker *worker);
     void (*detach)(fa_worker *worker);
@@ -54,7 +60,7 @@ typedef struct fa_ops {
     /* Attached: the stopping pool has nothing left to do. It may make work; false: ask again after that. */
     bool (*quiet)(fa_pool *pool);
     /* Under the lock, on any thread: could one more worker get anywhere just now? */
-    bool (*spare)(fa_pool *pool);
+    fa_evidence (*spare)(fa_pool *pool);
 } fa_ops;
 
 struct fa_worker {
@@ -66,11 +72,11 @@ struct fa_worker {
     int64_t attached_at; /* when it attached, or 0 while it is detached */
     int64_t clock;       /* the end of its last turn */
     uint32_t quiet_ticks;
-    uint32_t free_ticks;
-    bool is_idle;    /* in the list of the parked */
-    bool on_its_way; /* woken, and not yet at the ready queue */
-    bool may_run;    /* it has a place among the running beyond `width` */
-    bool contended;  /* it waited long for its last attach */
+    uint32_t evidence; /* collected as the guard, for one more worker */
+    bool is_idle;      /* in the list of the parked */
+    bool on_its_way;   /* woken, and not yet at the ready queue */
+    bool may_run;      /* it has a place among the running beyond `width` */
+    bool contended;    /* it waited long for its last attach */
     bool has_spun;
 };
 
@@ -87,7 +93,6 @@ struct fa_pool {
     uint32_t entered; /* workers that have come to fa_worker_main */
     uint32_t running;
     int64_t chore_due;
-    int64_t now; /* about; read where a worker has just asked the clock */
     uint64_t processed;
     fa_atomic_u32 attaching; /* workers that wait to attach */
     fa_atomic_u32 waiting;   /* ready cells, for those who spin without the lock */
@@ -118,6 +123,8 @@ void fa_pool_chore_at(fa_pool *pool, int64_t due);
 void fa_pool_stop(fa_pool *pool);
 /* Anyone: has nobody started a worker, and nothing been pushed? */
 bool fa_pool_is_unused(fa_pool *pool);
+/* Anyone: it has ended, and takes no more cells. */
+bool fa_pool_is_stopped(fa_pool *pool);
 uint32_t fa_pool_ready(fa_pool *pool);
 uint32_t fa_pool_running(fa_pool *pool);
 uint64_t fa_pool_processed(fa_pool *pool);

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import os
+import threading
+import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, runtime_checkable
@@ -33,6 +35,19 @@ Path: TypeAlias = Hashable
 POLICIES: Final[dict[str, int]] = {"fair": 0, "total": 1, "last-run": 2, "fifo": 3}
 OVERFLOWS: Final[dict[str, int]] = {"raise": 0, "block": 1, "drop-new": 2, "drop-oldest": 3}
 OVERFLOW_NAMES: Final = tuple(OVERFLOWS)
+
+# The life of a system.
+OPEN: Final = 0
+DRAINING: Final = 1  # only its own processors may dispatch
+CLOSED: Final = 2
+
+# What try_schedule and set_idle of a cell's own status word say.
+NOT_YOURS: Final = (
+    "the Scheduled bit of a cell belongs to the runtime; use system.schedule(), cell.suspend() or cell.stop()"
+)
+
+# Longer than anybody waits, and far from where nanoseconds overflow 64 bits.
+LONGEST: Final = 1e9
 
 # What SystemCore._failed answers the worker: a delay in seconds (retry the message at the head), or
 MOVED_ASIDE: Final = -1.0  # the message is a dead letter; go on with the next one
@@ -140,7 +155,7 @@ def check_seconds(name: str, value: object, *, zero: bool = False) -> float:
         raise TypeError(f"{name} must be a number of seconds, not {type(value).__name__}")
     if not math.isfinite(value) or value < 0 or (value == 0 and not zero):
         raise ValueError(f"{name} must be finite and {'at least' if zero else 'above'} 0, not {value}")
-    return float(value)
+    return min(float(value), LONGEST)
 
 
 def check_timeout(value: object) -> float | None:
@@ -187,13 +202,13 @@ class Retry:
 
     def __post_init__(self) -> None:
         check_int("attempts", self.attempts, 1, 2**31 - 1)
-        check_seconds("backoff", self.backoff, zero=True)
-        if check_seconds("max_backoff", self.max_backoff, zero=True) < self.backoff:
+        first = check_seconds("backoff", self.backoff, zero=True)
+        if check_seconds("max_backoff", self.max_backoff, zero=True) < first:
             raise ValueError(f"max_backoff must be at least backoff ({self.backoff}), not {self.max_backoff}")
 
     def delay(self, failures: int) -> float:
         """Seconds to wait after this many failures of the same message."""
-        return min(self.max_backoff, self.backoff * 2.0 ** min(failures - 1, 60))
+        return min(self.max_backoff, self.backoff * 2.0 ** min(failures - 1, 60), LONGEST)
 
 
 ErrorPolicy: TypeAlias = Literal["dead-letter", "suspend", "stop"] | Retry
@@ -248,3 +263,27 @@ class ShutdownReport:
 
     def __bool__(self) -> bool:
         return self.clean
+
+
+# -- threads -----------------------------------------------------------------------------------------
+
+
+def join_all(workers: list[threading.Thread], timeout: float | None) -> bool:
+    """Wait for the threads to end. A thread cannot wait for itself: False there."""
+    deadline = None if timeout is None else time.monotonic() + timeout
+    for worker in workers:
+        if worker is threading.current_thread():
+            return False
+        while True:
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            try:
+                worker.join(left)
+                break
+            except RuntimeError:
+                # It has not quite begun: whoever started it was interrupted while it waited for that.
+                if left == 0:
+                    return False
+                time.sleep(0.001)
+        if worker.is_alive():
+            return False
+    return True

@@ -94,6 +94,10 @@ cdef extern from "fa_worker.h" nogil:
     const int FA_NOT_NOW
     const int FA_STAYS
     const int FA_RETRY
+    ctypedef enum fa_evidence:
+        FA_NO_SPARE
+        FA_HELD_ELSEWHERE
+        FA_SPARE
     ctypedef struct fa_turn:
         int64_t ended
         int64_t delay
@@ -111,7 +115,7 @@ cdef extern from "fa_worker.h" nogil:
         void (*release)(fa_cell *) noexcept nogil
         c_bool (*chore)(fa_pool *) noexcept nogil
         c_bool (*quiet)(fa_pool *) noexcept nogil
-        c_bool (*spare)(fa_pool *) noexcept nogil
+        fa_evidence (*spare)(fa_pool *) noexcept nogil
     ctypedef struct fa_pool:
         void *owner
         fa_worker *workers
@@ -127,6 +131,7 @@ cdef extern from "fa_worker.h" nogil:
     void fa_pool_chore_at(fa_pool *pool, int64_t due)
     void fa_pool_stop(fa_pool *pool)
     bint fa_pool_is_unused(fa_pool *pool)
+    bint fa_pool_is_stopped(fa_pool *pool)
     uint32_t fa_pool_ready(fa_pool *pool)
     uint32_t fa_pool_running(fa_pool *pool)
     uint64_t fa_pool_processed(fa_pool *pool)

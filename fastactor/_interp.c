@@ -18,17 +18,20 @@
 
 #include "_interp.h"
 
-int fa_gil_is_free(PyInterpreterState *interpreter) {
+PyThreadState *fa_gil_holder(PyInterpreterState *interpreter) {
 #if PY_VERSION_HEX < 0x030C0000
     (void)interpreter;
-    return _PyThreadState_UncheckedGet() == NULL; /* of the whole process, in these versions */
+    return _PyThreadState_UncheckedGet(); /* of the whole process, in these versions */
 #elif defined(FA_KNOWS_GIL) && PY_VERSION_HEX < 0x030D0000
-    return !_Py_atomic_load_relaxed(&interpreter->ceval.gil->locked);
+    struct _gil_runtime_state *gil = interpreter->ceval.gil;
+    if (!_Py_atomic_load_relaxed(&gil->locked)) return NULL;
+    return (PyThreadState *)_Py_atomic_load_relaxed(&gil->last_holder);
 #elif defined(FA_KNOWS_GIL)
-    return !_Py_atomic_load_int_relaxed(&interpreter->ceval.gil->locked);
+    struct _gil_runtime_state *gil = interpreter->ceval.gil;
+    if (!_Py_atomic_load_int_relaxed(&gil->locked)) return NULL;
+    return (PyThreadState *)_Py_atomic_load_ptr_relaxed(&gil->last_holder);
 #else
-    (void)interpreter;
-    return 1;
+    return (PyThreadState *)interpreter;
 #endif
 }
 

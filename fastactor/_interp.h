@@ -17,9 +17,9 @@ static inline PyObject *fa_get_current(void) { return fa_current_cell; }
 
 static inline void fa_set_current(PyObject *cell) { fa_current_cell = cell; }
 
-/* Whether nobody holds the GIL just now. A hint: it may be wrong by the time it is read. Where the version is
- * not known it says yes, and the pool finds out by trying. */
-int fa_gil_is_free(PyInterpreterState *interpreter);
+/* Who holds the GIL just now, or NULL. A hint: it may be wrong by the time it is read. Where the version is
+ * not known it names nobody that exists, and the pool finds out by trying. */
+PyThreadState *fa_gil_holder(PyInterpreterState *interpreter);
 
 /* Whether a thread is attached, on a build without a GIL. A hint as well. */
 int fa_is_attached(PyThreadState *thread);

@@ -22,11 +22,11 @@ import logging
 import os
 import sys
 import threading
-import time
 
 from . import _api
 from .hold import Hold
 from .overflow import refused
+from .process import remember_executor
 from .system import SystemLayer
 
 cdef extern from "Python.h" nogil:
@@ -44,7 +44,7 @@ cdef extern from "Python.h" nogil:
 cdef extern from "_interp.h" nogil:
     PyObject *fa_get_current()
     void fa_set_current(PyObject *cell)
-    int fa_gil_is_free(PyInterpreterState *interpreter)
+    PyThreadState *fa_gil_holder(PyInterpreterState *interpreter)
     int fa_is_attached(PyThreadState *thread)
 
 cdef extern from "_gc.h":

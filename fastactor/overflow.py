@@ -25,7 +25,7 @@ def refused(cell: ActorCell, message: Any, outcome: int, timeout: float | None, 
     deadline = None if timeout is None else time.monotonic() + timeout
     while outcome != OK:
         if outcome == CLOSED:
-            return _to_closed_cell(cell, message)
+            return _to_closed_cell(cell, message, None if deadline is None else deadline - time.monotonic())
         match cell._overflow:
             case 0:  # "raise"
                 raise MailboxFull(cell.path, cell.capacity, accepted)
@@ -42,15 +42,14 @@ def refused(cell: ActorCell, message: Any, outcome: int, timeout: float | None, 
                     return False
                 cell.system._dropped(cell, evicted[0], OVERFLOW)
         outcome = cell._push(message)
-    cell._wake()
-    return True
+    return cell._wake()
 
 
-def _to_closed_cell(cell: ActorCell, message: Any) -> bool:
+def _to_closed_cell(cell: ActorCell, message: Any, left: float | None) -> bool:
     system = cell.system
     if cell._retired:
         # It was removed for idleness, or belongs to the parent of a fork: its path lives on.
-        return system._revive(cell).dispatch(message)
+        return system._revive(cell)._offer(message, None if left is None else max(0.0, left))
     if system._state:
         raise SystemClosed(system.name)
     system._dropped(cell, message, STOPPED)

@@ -6,10 +6,8 @@ named with an underscore here when something other than "take the message" has t
 
 from __future__ import annotations
 
-import atexit
 import heapq
 import logging
-import os
 import threading
 import time
 import warnings
@@ -20,7 +18,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from . import _api
 from ._api import (
+    CLOSED,
+    DRAINING,
     MOVED_ASIDE,
+    OPEN,
     STAYS,
     CellStats,
     ErrorPolicy,
@@ -43,6 +44,7 @@ from .events import (
     Event,
     Events,
 )
+from .process import remember_system
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -54,16 +56,10 @@ else:
 
 log = logging.getLogger("fastactor")
 
-# At interpreter exit the systems that nobody shut down may go on for this long with what is queued.
-EXIT_GRACE: Final = 2.0
 # After a timeout has closed every cell, idle workers need only a moment to end.
 END_GRACE: Final = 0.5
 # Events wait in a mailbox like everything else; when subscribers are this far behind, the oldest are lost.
 EVENT_CAPACITY: Final = 100_000
-
-OPEN: Final = 0
-DRAINING: Final = 1
-CLOSED: Final = 2
 
 
 class SystemLayer(_Core):
@@ -115,8 +111,7 @@ class SystemLayer(_Core):
         self.events = Events(weak_call(self._post))
         self._event_cell: ActorCell | None = None
         self._executor = self._new_executor(_api.default_threads() if threads is None else threads, policy)
-        with _live_lock:
-            _live.add(self)
+        remember_system(self)
 
     def _new_executor(self, threads: int, policy: str) -> PriorityExecutor:
         executor = self._core[1](threads, policy, name=self.name)
@@ -188,7 +183,7 @@ class SystemLayer(_Core):
             cell = self._core[0](self, path, processor, **{**self._options, **options})
             self._cells[path] = cell
             if self.idle_timeout is not None:
-                self._executor._chore_in(self.idle_timeout / 4)
+                self._executor._chore_in(self._sweep_every())
         self.events.emit(ActorStarted(self.name, path))
         return cell
 
@@ -218,7 +213,8 @@ class SystemLayer(_Core):
     def _stop(self, cell: ActorCell, reason: str = STOPPED) -> bool:
         left = cell._close(reason)
         if left is None:
-            return False
+            living = self.get(cell.path) if cell._retired else None  # it was removed, its path may live on
+            return living is not None and living is not cell and self._stop(living, reason)
         self._forget(cell, reason)
         for message in left:
             self._dropped(cell, message, reason)
@@ -286,6 +282,14 @@ class SystemLayer(_Core):
         """Follow the cell's error policy: a delay before the retry, MOVED_ASIDE or STAYS."""
         with self._lock:
             self._failed_count += 1
+        try:
+            return self._follow(cell, message, error, failures)
+        except BaseException:
+            log.exception("%s: the error policy of %r failed", self.name, cell.path)
+            self._bury(cell, message, ERROR, error)
+            return MOVED_ASIDE
+
+    def _follow(self, cell: ActorCell, message: Any, error: BaseException, failures: int) -> float:
         self.events.emit(ActorFailed(self.name, cell.path, message, error, failures))
         policy = cell.on_error
         if isinstance(policy, Retry) and failures < policy.attempts:
@@ -365,7 +369,11 @@ class SystemLayer(_Core):
         if self.idle_timeout is not None and not self._state:
             self._remove_idle(time.monotonic_ns() - int(self.idle_timeout * 1e9))
             if len(self):
-                self._executor._chore_in(self.idle_timeout / 4)
+                self._executor._chore_in(self._sweep_every())
+
+    def _sweep_every(self) -> float:
+        """Often enough to be on time, not so often that it is felt."""
+        return max(0.01, (self.idle_timeout or 0.0) / 4)
 
     def _remove_idle(self, before: int) -> None:
         for cell in self:
@@ -396,6 +404,8 @@ class SystemLayer(_Core):
             if not ended:
                 self._close_all()
                 ended = self._executor._join(END_GRACE)
+            if ended and len(self):
+                self._close_all()  # somebody had shut the executor down before, by itself
         else:
             ended = False
             if timeout is not None:
@@ -418,8 +428,9 @@ class SystemLayer(_Core):
         for cell in self:
             if cell._retire():
                 self._forget(cell, SHUTDOWN)
-            elif cell.status.suspend_count or cell._executor is not self._executor:
+            elif cell.status.is_closed or cell.status.suspend_count or cell._executor._stopped:
                 self._stop(cell, SHUTDOWN)
+                self._forget(cell, SHUTDOWN)
             else:
                 late = True
         if late:
@@ -443,9 +454,9 @@ class SystemLayer(_Core):
         """In the child: the same system without cells. The workers and what is queued are the parent's."""
         self._lock = threading.RLock()
         self.dead_letters = DeadLetters(self.name)
+        self.events._lock = threading.RLock()
         old = self._executor
         self._executor = self._new_executor(old.threads, old.policy)
-        old._abandon()
         self._cells = {}
         for cell in cells:
             cell._abandon()
@@ -461,60 +472,3 @@ def weak_call(method: Callable[..., Any], *first: Any) -> Callable[..., Any]:
         return None if alive is None else alive(*first, *rest)
 
     return call
-
-
-# -- the process: exit and fork --------------------------------------------------------------------
-
-_live: weakref.WeakSet[SystemLayer] = weakref.WeakSet()
-_live_lock = threading.RLock()
-
-
-def _all_live() -> list[SystemLayer]:
-    with _live_lock:
-        return list(_live)
-
-
-def _at_exit() -> None:
-    """Let unfinished systems finish, for at most EXIT_GRACE together; workers are daemons: none can hang."""
-    deadline = time.monotonic() + EXIT_GRACE
-    systems = [system for system in _all_live() if system._state != CLOSED or system._executor.busy]
-    for system in systems:
-        system.shutdown(wait=False)
-    for system in systems:
-        system.shutdown(timeout=max(0.0, deadline - time.monotonic()))
-
-
-# What the child of a fork needs is made ready before it, with our locks held over it. Without a GIL a thread
-# that the child does not have may be inside of any dictionary at that moment, and its lock stays taken.
-_held: list[threading.RLock] = []
-_forking: list[tuple[SystemLayer, list[ActorCell]]] = []
-
-
-def _before_fork() -> None:
-    _live_lock.acquire()
-    _held.append(_live_lock)
-    for system in list(_live):
-        for lock in (system._lock, system.dead_letters._lock):
-            lock.acquire()
-            _held.append(lock)
-        _forking.append((system, list(system._cells.values())))
-
-
-def _in_parent() -> None:
-    _forking.clear()
-    while _held:
-        _held.pop().release()
-
-
-def _in_child() -> None:
-    global _live_lock
-    _held.clear()
-    _live_lock = threading.RLock()
-    while _forking:
-        system, cells = _forking.pop()
-        system._after_fork(cells)
-
-
-atexit.register(_at_exit)
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_in_parent, after_in_child=_in_child)

@@ -106,7 +106,7 @@ class ActorCell:
     @property
     def status(self) -> StatusWord:
         """The live status word. Its `resume` does not schedule; the cell's own does."""
-        return self._status
+        return CellStatus(self)
 
     @property
     def capacity(self) -> int:
@@ -185,10 +185,15 @@ class ActorCell:
 
     def suspend(self) -> None:
         """Handle no further message until as many `resume`s; the current one ends normally."""
-        self._status.suspend()
+        if self._retired:
+            self._system._revive(self).suspend()
+        else:
+            self._status.suspend()
 
     def resume(self) -> bool:
         """Take one suspension away; True when none is left, and then the cell goes on."""
+        if self._retired:
+            return self._system._revive(self).resume()
         free = self._status.resume()
         if free:
             self._wake()
@@ -209,8 +214,7 @@ class ActorCell:
         outcome = self._push(message)
         if outcome != OK:
             return refused(self, message, outcome, timeout, 0)
-        self._wake()
-        return True
+        return self._wake()
 
     def _push(self, message: Any) -> int:
         return self._mailbox._push(message)
@@ -224,10 +228,12 @@ class ActorCell:
     def _runs_here(self) -> bool:
         return current_cell() is self
 
-    def _wake(self) -> None:
-        """Schedule the cell if it has a message and nobody else has scheduled it."""
-        if self._mailbox._count and self._status.try_schedule():
-            self._executor._push(self)
+    def _wake(self) -> bool:
+        """Schedule the cell if it has a message and nobody else has; False when nobody will handle it."""
+        if self._mailbox._count and self._status.try_schedule() and not self._executor._push(self):
+            self._system._stop(self, "shutdown")  # its executor has been shut down
+            return False
+        return True
 
     def _close(self, reason: str) -> list[Any] | None:
         """Close for good. The messages that nobody handles any more, or None when it was closed before.
@@ -235,10 +241,11 @@ class ActorCell:
         A worker that runs the cell keeps the message in its hand, and dead-letters it if it stays.
         """
         self._mailbox._close()
+        if not self._status.is_closed:
+            self._close_reason = reason  # before a worker can find it closed
         before = self._status._close()
         if before & CLOSED:
             return None
-        self._close_reason = reason
         if before & SCHEDULED:
             self._executor._hurry(self)
             left = []
@@ -315,6 +322,34 @@ class ActorCell:
         """Seconds since the cell became ready, if it waits for a worker."""
         since = self._ready_since
         return (now - since) / 1e9 if since else 0.0
+
+
+class CellStatus(StatusWord):
+    """The status word of a cell, as others may use it."""
+
+    __slots__ = ("_cell",)
+
+    def __init__(self, cell: ActorCell) -> None:
+        self._cell = cell
+
+    @property
+    def _word(self) -> int:  # type: ignore[override]
+        return self._cell._status._word
+
+    def try_schedule(self) -> bool:
+        raise RuntimeError(_api.NOT_YOURS)
+
+    def set_idle(self) -> None:
+        raise RuntimeError(_api.NOT_YOURS)
+
+    def suspend(self) -> None:
+        self._cell._status.suspend()
+
+    def resume(self) -> bool:
+        return self._cell._status.resume()
+
+    def close(self) -> None:
+        self._cell.stop()
 
 
 def current_cell() -> ActorCell | None:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from .. import _api
+from ..process import remember_executor
 from .cell import IDLE, ActorCell, run_as
 from .status import CLOSED
 
@@ -215,6 +216,7 @@ class PriorityExecutor:
         self._starting = threading.RLock()
         self._stop_when_dropped = weakref.finalize(self, _stop, self._pool, None)
         self._stop_when_dropped.atexit = False
+        remember_executor(self)
 
     @property
     def threads(self) -> int:
@@ -257,7 +259,7 @@ class PriorityExecutor:
         """
         if not isinstance(cell, ActorCell):
             raise TypeError(f"execute takes an ActorCell, not {type(cell).__name__}")
-        if not cell._status.try_schedule():
+        if self._stopped or not cell._status.try_schedule():
             return False
         cell._executor = self
         return self._push(cell)
@@ -292,6 +294,10 @@ class PriorityExecutor:
             self._pool.add_ready(cell, after_turn=True)
             return True
 
+    @property
+    def _stopped(self) -> bool:
+        return self._pool.stopped
+
     def _start_workers(self) -> None:
         pool = self._pool
         with self._starting:
@@ -308,6 +314,8 @@ class PriorityExecutor:
                     worker.start()
                     started += 1
             except BaseException:
+                # an interrupt may come after the thread has begun
+                started += worker.ident is not None or worker in threading.enumerate()
                 del pool.workers[started:]  # fewer will do, if there is one
                 if not started:
                     self._take_back()
@@ -346,6 +354,7 @@ class PriorityExecutor:
         pool.work = threading.Condition(pool.lock)
         pool.ready, pool.timers, pool.workers, pool.running = [], [], [], {}
         self._starting = threading.RLock()
+        pool.chore_due, pool.on_quiet = None, None
         pool.stopped = True  # if the forking thread is a worker, it ends when its processor returns
 
     def _stop(self, on_quiet: Callable[[], bool] | None) -> None:
@@ -353,16 +362,9 @@ class PriorityExecutor:
 
     def _join(self, timeout: float | None) -> bool:
         """Wait for the workers to end. A worker cannot wait for itself: False there."""
-        deadline = None if timeout is None else time.monotonic() + timeout
         with self._starting:
             workers = list(self._pool.workers)
-        for worker in workers:
-            if worker is threading.current_thread():
-                return False
-            worker.join(None if deadline is None else max(0.0, deadline - time.monotonic()))
-            if worker.is_alive():
-                return False
-        return True
+        return _api.join_all(workers, timeout)
 
 
 def _stop(pool: _Pool, on_quiet: Callable[[], bool] | None) -> None:

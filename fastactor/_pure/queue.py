@@ -20,7 +20,17 @@ class BoundedNodeQueue:
     drained by anybody.
     """
 
-    __slots__ = ("_capacity", "_closed", "_count", "_hand", "_items", "_lock", "_room", "_waiters")
+    __slots__ = (
+        "__weakref__",
+        "_capacity",
+        "_closed",
+        "_count",
+        "_hand",
+        "_items",
+        "_lock",
+        "_room",
+        "_waiters",
+    )
 
     def __init__(self, capacity: int) -> None:
         self._capacity = _api.check_int("capacity", capacity, 1, _api.MAX_CAPACITY)

@@ -53,7 +53,7 @@ class StatusWord:
             return self._word < _SUSPEND_UNIT
 
     def close(self) -> None:
-        """Set Closed, for good."""
+        """Set Closed, for good. On the word of a cell: stop the cell."""
         self._close()
 
     def _close(self) -> int:

@@ -141,11 +141,16 @@ cdef class ActorCell:
 
     def suspend(self) -> None:
         """Handle no further message until as many `resume`s; the current one ends normally."""
+        if self._retired:
+            self.home._revive(self).suspend()
+            return
         if not fa_status_suspend(&self.cell.status):
             raise OverflowError(f"more than {2**32 // FA_SUSPEND_UNIT - 1} suspensions")
 
     def resume(self) -> bool:
         """Take one suspension away; True when none is left, and then the cell goes on."""
+        if self._retired:
+            return self.home._revive(self).resume()
         cdef bint free = fa_status_resume(&self.cell.status)
         if free:
             wake(self)
@@ -174,8 +179,8 @@ cdef class ActorCell:
     def _active_at(self):
         return fa_cell_since(&self.cell)
 
-    def _offer(self, message):
-        return offer(self, message, None)
+    def _offer(self, message, timeout=None):
+        return offer(self, message, timeout)
 
     def _push(self, message):
         return push(self, message)
@@ -194,7 +199,7 @@ cdef class ActorCell:
         return fa_get_current() == <PyObject *>self
 
     def _wake(self):
-        wake(self)
+        return wake(self)
 
     def _close(self, reason):
         """Close for good. The messages that nobody handles any more, or None when it was closed before.
@@ -206,9 +211,9 @@ cdef class ActorCell:
         cdef uint8_t number = CLOSE_REASONS.index(reason)
         cdef uint32_t before
         with cython.critical_section(self):
+            if not fa_status_value(&self.cell.status) & FA_CLOSED:
+                self.close_reason = number  # before a worker can find it closed
             before = fa_status_close(&self.cell.status)
-            if not before & FA_CLOSED:
-                self.close_reason = number
         if before & FA_CLOSED:
             return None
         cdef list left = []
@@ -267,9 +272,15 @@ cdef inline bint offer(ActorCell cell, message, timeout) except -1:
     cdef int result = push(cell, message)
     if result != FA_OK:
         return refused(cell, message, result, timeout, 0)
-    if fa_status_try_schedule(&cell.cell.status):
-        make_ready(cell)
+    if fa_status_try_schedule(&cell.cell.status) and not make_ready(cell):
+        return undeliverable(cell)
     return True
+
+
+cdef bint undeliverable(ActorCell cell) except -1:
+    """Its executor has been shut down: nobody will ever handle what it has."""
+    cell.home._stop(cell, "shutdown")
+    return False
 
 
 cdef bint offer_one_of_many(ActorCell cell, message, Py_ssize_t accepted) except -1:
@@ -311,11 +322,12 @@ cdef extern from *:
     PyObject **tuple_items "fa_tuple_items" (tuple values)
 
 
-cdef inline int wake(ActorCell cell) except -1:
-    """Schedule the cell if it has a message and nobody else has scheduled it."""
+cdef inline bint wake(ActorCell cell) except -1:
+    """Schedule the cell if it has a message and nobody else has; False when nobody will handle it."""
     if fa_mailbox_len(&cell.cell.mailbox) and fa_status_try_schedule(&cell.cell.status):
-        make_ready(cell)
-    return 0
+        if not make_ready(cell):
+            return undeliverable(cell)
+    return True
 
 
 cdef bint make_ready(ActorCell cell) except -1:

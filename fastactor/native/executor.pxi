@@ -38,6 +38,7 @@ cdef class PriorityExecutor:
         self.pool.pool = fa_pool_new(count, width, number, &ops, <void *>self.pool)
         if self.pool.pool == NULL:
             raise MemoryError
+        remember_executor(self)
 
     def __init__(self, threads: int, policy: str = "fair", *, name: str = "fastactor"):
         pass
@@ -88,7 +89,7 @@ cdef class PriorityExecutor:
         if not isinstance(cell, ActorCell):
             raise TypeError(f"execute takes an ActorCell, not {type(cell).__name__}")
         cdef ActorCell owned_cell = cell
-        if not fa_status_try_schedule(&owned_cell.cell.status):
+        if fa_pool_is_stopped(self.pool.pool) or not fa_status_try_schedule(&owned_cell.cell.status):
             return False
         with cython.critical_section(owned_cell):
             owned_cell.executor = self
@@ -106,6 +107,10 @@ cdef class PriorityExecutor:
         """If the cell waits for a delay to pass, make it ready now."""
         return fa_pool_hurry(self.pool.pool, &cell.cell)
 
+    @property
+    def _stopped(self):
+        return fa_pool_is_stopped(self.pool.pool)
+
     def _start_workers(self):
         with self.starting:
             if fa_flag_get(&self.started):
@@ -122,6 +127,8 @@ cdef class PriorityExecutor:
                     worker.start()
                     started += 1
             except BaseException:
+                # an interrupt may come after the thread has begun
+                started += worker.ident is not None or worker in threading.enumerate()
                 del self.workers[started:]  # fewer will do, if there is one
                 if not started:
                     self._take_back()
@@ -172,16 +179,9 @@ cdef class PriorityExecutor:
 
     def _join(self, timeout):
         """Wait for the workers to end. A worker cannot wait for itself: False there."""
-        deadline = None if timeout is None else time.monotonic() + timeout
         with self.starting:
             workers = list(self.workers)
-        for worker in workers:
-            if worker is threading.current_thread():
-                return False
-            worker.join(None if deadline is None else max(0.0, deadline - time.monotonic()))
-            if worker.is_alive():
-                return False
-        return True
+        return _api.join_all(workers, timeout)
 
 
 cdef void see(void *cells, fa_cell *cell) noexcept:

@@ -13,10 +13,14 @@ cdef class StatusWord:
 
     def try_schedule(self) -> bool:
         """Open -> Scheduled. True for exactly one caller, who alone may push the cell on the ready queue."""
+        if self.cell is not None:
+            raise RuntimeError(_api.NOT_YOURS)
         return fa_status_try_schedule(self.word)
 
     def set_idle(self) -> None:
         """Clear Scheduled. Whoever calls it must look at the mailbox again afterwards."""
+        if self.cell is not None:
+            raise RuntimeError(_api.NOT_YOURS)
         if fa_status_value(self.word) & FA_SCHEDULED:
             fa_status_set_idle(self.word)
 
@@ -30,8 +34,11 @@ cdef class StatusWord:
         return fa_status_resume(self.word)
 
     def close(self) -> None:
-        """Set Closed, for good."""
-        fa_status_close(self.word)
+        """Set Closed, for good. On the word of a cell: stop the cell."""
+        if self.cell is not None:
+            self.cell.stop()
+        else:
+            fa_status_close(self.word)
 
     def should_process(self) -> bool:
         """Whether the next message may be handled: neither closed nor suspended."""

@@ -92,15 +92,25 @@ cdef bint call_aside(call) noexcept:
         return True
 
 
-cdef c_bool spare(fa_pool *pool) noexcept nogil:
-    """Could another worker get anywhere? With a GIL: if it is free. Without: if a core is."""
-    if has_gil:
-        return fa_gil_is_free(interpreter)
+cdef fa_evidence spare(fa_pool *pool) noexcept nogil:
+    """Could another worker get anywhere? With a GIL: if none of the running ones holds it. Without: if a core is
+    free."""
+    cdef PyThreadState *holder = fa_gil_holder(interpreter) if has_gil else NULL
+    cdef PyThreadState *state
     cdef uint32_t i, attached = 0
+    if has_gil and holder == NULL:
+        return FA_SPARE
     for i in range(pool.threads):
         if pool.workers[i].cell != NULL:
-            attached += fa_is_attached(<PyThreadState *>pool.workers[i].context)
-    return attached < pool.width
+            state = <PyThreadState *>pool.workers[i].context
+            if has_gil:
+                if state == holder:
+                    return FA_NO_SPARE
+            else:
+                attached += fa_is_attached(state)
+    if has_gil:
+        return FA_HELD_ELSEWHERE
+    return FA_SPARE if attached < pool.width else FA_NO_SPARE
 
 
 cdef fa_ops ops

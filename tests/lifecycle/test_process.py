@@ -488,3 +488,21 @@ def test_exit_while_another_thread_is_blocked_on_a_full_mailbox(run):
     say("end")
     """
     assert run(source) == ["end"]
+
+
+def test_fork_with_an_executor_of_its_own(run):
+    """In the child an executor without its workers says so."""
+    source = """
+    executor = fastactor.PriorityExecutor(1)
+    system = fastactor.ActorSystem(threads=1)
+    cell = system.cell("a", ignore)
+    assert executor.execute(cell)
+    wait_until(lambda: not cell.status.is_scheduled)
+    pid = os.fork()
+    if pid == 0:
+        os._exit(executor.execute(system.cell("b", ignore)) or len(executor) or executor.busy)
+    assert os.waitpid(pid, 0)[1] == 0
+    assert executor.shutdown() and system.shutdown()
+    say("end")
+    """
+    assert run(source) == ["end"]

@@ -69,6 +69,7 @@ static void closing(void) {
     CHECK(fa_mailbox_push(&box, as_message(1)) == FA_OK);
     fa_mailbox_close(&box);
     CHECK(fa_mailbox_push(&box, as_message(2)) == FA_SHUT);
+    CHECK(!fa_mailbox_close_if_empty(&box)); /* closed, but somebody has to clear it */
     CHECK(as_number(fa_mailbox_evict(&box)) == 0);
     CHECK(as_number(fa_mailbox_evict(&box)) == 1);
     CHECK(fa_mailbox_evict(&box) == NULL);

@@ -72,9 +72,9 @@ static bool quiet(fa_pool *pool) {
     return fa_add(&quiets, 1u) >= 1; /* not the first time */
 }
 
-static bool spare(fa_pool *pool) {
+static fa_evidence spare(fa_pool *pool) {
     (void)pool;
-    return true;
+    return FA_SPARE;
 }
 
 static const fa_ops ops = {attach, attach, turn, abandon, release, chore, quiet, spare};
