@@ -15,7 +15,11 @@
  * C would never be asked to. */
 #define FA_LET_GO 5000000
 /* One worker at a time looks for work for about 20 us before it parks: waking it costs its waker 5. */
+#ifdef FA_MODEL
+#define FA_SPINS 2
+#else
 #define FA_SPINS 800
+#endif
 
 fa_pool *fa_pool_new(uint32_t threads, uint32_t width, uint32_t policy, const fa_ops *ops, void *owner) {
     fa_pool *pool = fa_alloc(sizeof(fa_pool));

@@ -308,16 +308,14 @@ class PriorityExecutor:
                 threading.Thread(target=_work, args=(pool,), name=f"{pool.name}-worker-{n}", daemon=True)
                 for n in range(1, pool.threads + 1)
             ]
-            started = 0
             try:
                 for worker in pool.workers:
                     worker.start()
-                    started += 1
             except BaseException:
-                # an interrupt may come after the thread has begun
-                started += worker.ident is not None or worker in threading.enumerate()
-                del pool.workers[started:]  # fewer will do, if there is one
-                if not started:
+                # Fewer will do, if there is one. An interrupt may come after a thread has begun.
+                begun = threading.enumerate()
+                pool.workers = [worker for worker in pool.workers if worker in begun]
+                if not pool.workers:
                     self._take_back()
                 raise
 

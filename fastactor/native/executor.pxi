@@ -121,16 +121,14 @@ cdef class PriorityExecutor:
             ]
             # Said before they start: whoever dispatches meanwhile, even this thread, must not start them too.
             fa_flag_set(&self.started, 1)
-            started = 0
             try:
                 for worker in self.workers:
                     worker.start()
-                    started += 1
             except BaseException:
-                # an interrupt may come after the thread has begun
-                started += worker.ident is not None or worker in threading.enumerate()
-                del self.workers[started:]  # fewer will do, if there is one
-                if not started:
+                # Fewer will do, if there is one. An interrupt may come after a thread has begun.
+                begun = threading.enumerate()
+                self.workers = [worker for worker in self.workers if worker in begun]
+                if not self.workers:
                     self._take_back()
                 raise
 
