@@ -27,14 +27,14 @@ cdef class ActorCell:
     cdef readonly bint _retired
 
 
-cdef class Pool:
+cdef class _Pool:
     cdef fa_pool *pool
     cdef object chore
     cdef object on_quiet
 
 
 cdef class PriorityExecutor:
-    cdef Pool pool
+    cdef _Pool pool
     cdef str label
     cdef str order
     cdef list workers

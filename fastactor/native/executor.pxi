@@ -1,7 +1,7 @@
 # The pool and its threads. You are here: ready.push.
 
 @cython.final
-cdef class Pool:
+cdef class _Pool:
     """The fa_pool, kept alive by the executor and by the threads; these do not keep the executor alive."""
 
     def __dealloc__(self):
@@ -9,7 +9,7 @@ cdef class Pool:
             fa_pool_free(self.pool)
 
 
-def work(Pool pool):
+def _work(_Pool pool):
     """The life of one worker thread: native, and detached but for the turns of cells."""
     cdef void *state = PyThreadState_Get()
     with nogil:
@@ -33,7 +33,7 @@ cdef class PriorityExecutor:
         self.order = policy
         self.workers = []
         self.starting = threading.RLock()
-        self.pool = Pool()
+        self.pool = _Pool()
         cdef uint32_t width = 1 if has_gil else (os.cpu_count() or 1)
         self.pool.pool = fa_pool_new(count, width, number, &ops, <void *>self.pool)
         if self.pool.pool == NULL:
@@ -116,7 +116,7 @@ cdef class PriorityExecutor:
             if fa_flag_get(&self.started):
                 return
             self.workers = [
-                threading.Thread(target=work, args=(self.pool,), name=f"{self.label}-worker-{n}", daemon=True)
+                threading.Thread(target=_work, args=(self.pool,), name=f"{self.label}-worker-{n}", daemon=True)
                 for n in range(1, self.threads + 1)
             ]
             # Said before they start: whoever dispatches meanwhile, even this thread, must not start them too.

@@ -76,11 +76,11 @@ cdef void release_cell(fa_cell *cell) noexcept:
 
 
 cdef c_bool chore(fa_pool *pool) noexcept:
-    return call_aside((<Pool>pool.owner).chore)
+    return call_aside((<_Pool>pool.owner).chore)
 
 
 cdef c_bool quiet(fa_pool *pool) noexcept:
-    return call_aside((<Pool>pool.owner).on_quiet)
+    return call_aside((<_Pool>pool.owner).on_quiet)
 
 
 cdef bint call_aside(call) noexcept:
