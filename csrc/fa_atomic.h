@@ -33,7 +33,6 @@ typedef _Atomic(int64_t) fa_atomic_i64;
 #define fa_store_release(p, v) (FA_POINT(), atomic_store_explicit(p, v, memory_order_release))
 #define fa_store_relaxed(p, v) atomic_store_explicit(p, v, memory_order_relaxed)
 
-#define fa_swap(p, v)          (FA_POINT(), atomic_exchange(p, v))
 #define fa_swap_acquire(p, v)  (FA_POINT(), atomic_exchange_explicit(p, v, memory_order_acquire))
 #define fa_swap_acq_rel(p, v)  (FA_POINT(), atomic_exchange_explicit(p, v, memory_order_acq_rel))
 #define fa_cas(p, expected, v) (FA_POINT(), atomic_compare_exchange_weak(p, expected, v))

@@ -1,5 +1,5 @@
 # cython: language_level=3, freethreading_compatible=True, embedsignature=True, binding=False, annotation_typing=False
-"""The native runtime: the classes of _pure.py over csrc/. C owns when, this file owns what: references,
+"""The native runtime: the classes of _pure/ over csrc/. C owns when, this file owns what: references,
 arguments, exceptions and the GIL.
 
     dispatch -> mailbox.push -> status.try_schedule -> ready.push -> worker.take -> processor(message, cell)
@@ -39,7 +39,6 @@ cdef extern from "Python.h" nogil:
     PyObject *PyObject_Vectorcall(PyObject *call, PyObject **arguments, size_t count, PyObject *names)
     const size_t PY_VECTORCALL_ARGUMENTS_OFFSET
     PyObject *Py_False
-    void Py_XDECREF(PyObject *value)
 
 cdef extern from "_interp.h" nogil:
     PyObject *fa_get_current()

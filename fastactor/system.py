@@ -270,11 +270,8 @@ class SystemLayer(_Core):
 
     def _admit(self) -> None:
         """While the system drains, its own processors may still pass work on; nobody else may."""
-        if self._state == DRAINING:
-            cell = self._core[2]()
-            if cell is not None and cell.system is self:
-                return
-        raise SystemClosed(self.name)
+        if self._state != DRAINING or not self._on_own_worker():
+            raise SystemClosed(self.name)
 
     # -- failures and dead letters, called by workers ------------------------------------------------
 
